@@ -399,6 +399,94 @@ def test_what_is_built_into_a_client_is_skipped() -> None:
     assert [(each.name, each.is_skipped) for each in reading.unreadable] == [("developer", True)]
 
 
+SIGN_IN = {"clientId": "me", "clientSecret": "${SECRET}", "scopes": ["a", "b"]}
+OAUTH_OF_CLIENTS: dict[str, tuple[str, str | dict[str, Any], Any]] = {
+    "claude-code": (
+        ".json",
+        {"mcpServers": {"t": {"type": "http", "url": "https://d.example", "oauth": {**SIGN_IN, "callbackPort": 8090}}}},
+        {**SIGN_IN, "callbackPort": 8090},
+    ),
+    "vscode": (
+        ".json",
+        {"servers": {"t": {"type": "http", "url": "https://d.example", "oauth": {"clientId": "me"}}}},
+        {"clientId": "me"},
+    ),
+    "cursor": (
+        ".json",
+        {
+            "mcpServers": {
+                "t": {
+                    "url": "https://d.example",
+                    "auth": {"CLIENT_ID": "me", "CLIENT_SECRET": "${env:SECRET}", "scopes": ["a", "b"]},
+                }
+            }
+        },
+        {**SIGN_IN, "clientSecret": "${env:SECRET}"},
+    ),
+    "gemini": (
+        ".json",
+        {
+            "mcpServers": {
+                "t": {
+                    "httpUrl": "https://d.example",
+                    "oauth": {
+                        **SIGN_IN,
+                        "enabled": True,
+                        "authorizationUrl": "https://as.example/authorize",
+                        "tokenUrl": "https://as.example/token",
+                        "redirectUri": "http://localhost:7777/oauth/callback",
+                    },
+                }
+            }
+        },
+        {
+            **SIGN_IN,
+            "authorizationEndpoint": "https://as.example/authorize",
+            "tokenEndpoint": "https://as.example/token",
+            "redirectUri": "http://localhost:7777/oauth/callback",
+        },
+    ),
+    "opencode": (
+        ".json",
+        {
+            "mcp": {
+                "t": {
+                    "type": "remote",
+                    "url": "https://d.example",
+                    "oauth": {"clientId": "me", "clientSecret": "{env:SECRET}", "scope": "a b"},
+                }
+            }
+        },
+        {"clientId": "me", "clientSecret": "${SECRET}", "scopes": "a b"},
+    ),
+    "codex": (
+        ".toml",
+        '[mcp_servers.t]\nurl = "https://d.example"\nscopes = ["a", "b"]\noauth_resource = "https://d.example"\n',
+        {"scopes": ["a", "b"], "resource": "https://d.example"},
+    ),
+    "zed": (
+        ".json",
+        {"context_servers": {"t": {"url": "https://d.example", "oauth": {"client_id": "me"}}}},
+        {"clientId": "me"},
+    ),
+}
+
+
+@pytest.mark.parametrize("client", OAUTH_OF_CLIENTS)
+def test_how_to_sign_in_is_carried_over(client: str) -> None:
+    """The `oauth` section of each client that has one, in Pegboard's words; secrets stay variables."""
+    suffix, text, meant = OAUTH_OF_CLIENTS[client]
+    found = one(text, client, suffix=suffix)
+    assert (found.entry["url"], found.entry["oauth"]) == ("https://d.example", meant)
+    assert found.left_out == ()
+
+
+def test_a_sign_in_that_is_switched_off_stays_off() -> None:
+    """OpenCode says so with `false`."""
+    raw = {"mcp": {"t": {"type": "remote", "url": "https://d.example", "oauth": False}}}
+    assert entry(raw, "opencode")["oauth"] is False
+
+
 def test_what_is_left_out_is_named_with_its_reason() -> None:
     """Approvals, files of variables, sign-in, and keys that nobody knows."""
     raw = {

@@ -22,7 +22,7 @@ from pegboard.servers.server import Server
 from pegboard.servers.server_state import ServerState
 from servers.protected import METADATA, Door, Grant
 from servers.toy import Settings
-from servers.toy_http import HttpToy, Manners, http_toy
+from servers.toy_http import Handler, HttpToy, Manners, http_toy
 
 pytestmark = pytest.mark.anyio
 
@@ -101,6 +101,33 @@ async def test_expired_token_is_renewed_and_the_call_repeated(tmp_path: Path, er
             # None but the one that was refused had to leave the fast path.
             assert stage.gateway.board.metrics.declined - declined == {Decline.HANDED_OVER: 1}
         assert stage.grant.challenges[0].resource_metadata == METADATA
+
+
+class _ChangingDoor(Door):
+    """Whoever has introduced themselves needs another token from then on."""
+
+    is_changing = False
+
+    def __call__(self, handler: Handler, body: bytes) -> bool:
+        done = super().__call__(handler, body)
+        if self.is_changing and b'"initialize"' in body:
+            self.is_changing = False
+            self.issue()
+        return done
+
+
+async def test_refused_notification_is_sent_once_more(tmp_path: Path) -> None:
+    """A 401 on a notification costs one renewal and one repetition, and nothing of the handshake before it."""
+    door = _ChangingDoor()
+    async with staged(tmp_path, "handshake", door=door) as stage:
+        before, fetched = door.admitted.copy(), stage.grant.fetched
+        door.is_changing = True
+        await stage.server.restart()
+        await stage.good("fast", n=1)
+        assert door.refused == {"notifications/initialized": 1}
+        new = door.admitted - before
+        assert (new["initialize"], new["notifications/initialized"]) == (1, 1)
+        assert stage.grant.fetched - fetched == 1
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -102,6 +102,26 @@ async def call(client: RawClient, *, full: bool = False, **arguments: Any) -> An
     return json.loads(result["content"][0]["text"])
 
 
+async def test_each_session_of_each_user_has_a_connection(tmp_path: Path) -> None:
+    """With `instance: session` the sessions of one user share no connection, and each brings that user's token."""
+    async with protected_server(tmp_path, "handshake") as users, contextlib.AsyncExitStack() as stack:
+        board = users.gateway.board
+        own = replace(board.settings.servers["safe"], instance="session")
+        await board.apply(replace(board.settings, servers={"safe": own}))
+        names = ("ada", "ada", "bob")
+        headers = {name: await users.add(name) for name in ("ada", "bob")}
+        clients = [
+            await stack.enter_async_context(bearer_client(users.gateway, headers[name], VERSIONS[0])) for name in names
+        ]
+        await clients[0].until_in("tools", "safe__echo")
+        before = users.door.admitted["initialize"]
+        for turn in range(2):
+            for name, client in zip(names, clients, strict=True):
+                assert await call(client, n=turn, who=name) == {"n": turn, "who": name}
+        assert users.door.admitted["initialize"] - before == len(clients)
+        assert all(users.door.tokens[token] == arguments["who"] for arguments, token in users.door.calls)
+
+
 @pytest.mark.parametrize("era", ERAS)
 async def test_each_call_brings_its_callers_token(tmp_path: Path, era: str) -> None:
     """Mixed calls of two users by both paths and in both eras: the server never sees one with the other's token, though

@@ -135,6 +135,20 @@ def test_a_script_is_told_what_finishes(config: Path) -> None:
     assert "begin anew" in again.stderr
 
 
+@pytest.mark.scenario("grants: A sign-in that is asked for in another way replaces the one before, and both hear of it")
+def test_a_sign_in_that_was_ended_for_this_one_is_told_of(config: Path) -> None:
+    """Whoever asks with another client while a sign-in is under way reads that the other one is over."""
+    first = data_of(config, "login", "guarded")
+    assert "note" not in first
+    again = run(config, "login", "guarded", "--client-id", "native")
+    assert again.returncode == 1
+    said = " ".join(again.stderr.split())
+    assert "The sign-in that was under way has been ended, since it was by another client." in said
+    found = _ADDRESS.search(again.stderr)
+    assert found is not None
+    assert parse_qs(urlsplit(found[1]).query)["client_id"] == ["native"]
+
+
 @pytest.mark.scenario("login: A device code signs in")
 def test_a_device_code_signs_in(config: Path) -> None:
     """The code and where to type it in are shown, with or without a terminal; then it is waited for."""
@@ -209,7 +223,7 @@ def test_a_gateway_that_runs_takes_the_answer(config: Path) -> None:
         with on_screen(command(config, "login", "guarded")) as screen:
             address = address_on(screen)
             redirect = parse_qs(urlsplit(address).query)["redirect_uri"][0]
-            assert redirect == url.replace("/mcp", "/oauth/callback")
+            assert redirect.rpartition("/")[0] == url.replace("/mcp", "/oauth/callback")
             assert visit(agree(address)).status_code == 200
             code, text = screen.finish()
         assert code == 0, text

@@ -49,7 +49,7 @@ async def test_a_sign_in_from_its_begin_to_its_end(gateway: Gateway, http: httpx
     """Begin gives the address, whose redirect is the gateway's; looking waits for the end; after it the server's tools
     can be called, the login is listed, and signing out revokes."""
     begun = await begin(http)
-    assert begun["redirect"] == f"{gateway.url}/oauth/callback"
+    assert begun["redirect"].rpartition("/")[0] == f"{gateway.url}/oauth/callback"
     assert begun["state"] == "waiting"
     assert (await begin(http))["flow"] == begun["flow"]
     page = await http.get(await follow(begun["url"]))
@@ -199,7 +199,7 @@ async def test_the_callback_port_is_open_while_somebody_waits(tmp_path: Path, pr
                 assert (refused.status_code, str(port) in refused.text) == (409, True)
                 taken.close()
                 begun = await begin(http)
-                assert begun["redirect"] == f"http://localhost:{port}/callback"
+                assert begun["redirect"].rpartition("/")[0] == f"http://localhost:{port}/callback"
                 page = await http.get(await follow(begun["url"]))
                 assert (page.status_code, "Signed in to guarded" in page.text) == (200, True)
             with anyio.fail_after(LIMIT):
@@ -267,7 +267,7 @@ async def test_a_callback_port_that_is_taken_on_ipv6_is_taken(tmp_path: Path, pr
                 with pytest.raises(OSError, match="refused"):
                     socket.create_connection(("127.0.0.1", port), LIMIT).close()
                 taken.close()
-                assert (await begin(http))["redirect"] == f"http://localhost:{port}/callback"
+                assert (await begin(http))["redirect"].startswith(f"http://localhost:{port}/callback/")
 
 
 @pytest.mark.scenario("login: The gateway describes itself as a client")

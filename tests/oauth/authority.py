@@ -10,7 +10,7 @@ import json
 import secrets
 import time
 from collections import Counter
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
@@ -68,6 +68,11 @@ class Authority:
         self.requested: list[str] = []
         # As RFC 8252 has it for addresses of this machine; many compare whole addresses.
         self.takes_any_port = False
+        # Whether its answers name it (RFC 9207), and whether it takes addresses of documents for clients' ids.
+        self.says_iss = True
+        self.takes_documents = False
+        # Where it sends browsers instead, by what they were sent with.
+        self.passes_on: Callable[[Mapping[str, str]], str] | None = None
         # Instead of an answer of the token endpoint.
         self.away: tuple[int, bytes] | None = None
         self._lock = Lock()
@@ -83,7 +88,8 @@ class Authority:
             "grant_types_supported": ["authorization_code", "refresh_token"],
             "code_challenge_methods_supported": ["S256"],
             "token_endpoint_auth_methods_supported": ["none"],
-            "authorization_response_iss_parameter_supported": True,
+            "authorization_response_iss_parameter_supported": self.says_iss,
+            "client_id_metadata_document_supported": self.takes_documents,
         }
 
     def verify(self, token: str) -> Family | None:
@@ -98,6 +104,8 @@ class Authority:
 
     def authorize(self, query: Mapping[str, str]) -> str:
         """Where the browser is sent."""
+        if self.passes_on is not None:
+            return self.passes_on(query)
         redirect = query["redirect_uri"]
         assert self._is_registered(redirect, query["client_id"]), "another redirect than the registered one"
         assert query["code_challenge_method"] == "S256"
@@ -111,7 +119,8 @@ class Authority:
             redirect,
             query["code_challenge"],
         )
-        return f"{redirect}?{urlencode({'code': code, 'state': query['state'], 'iss': self.url})}"
+        answer = {"code": code, "state": query["state"]} | ({"iss": self.url} if self.says_iss else {})
+        return f"{redirect}?{urlencode(answer)}"
 
     def answer(self, form: Mapping[str, str]) -> dict[str, Any]:
         """What the token endpoint gives, or a refusal."""

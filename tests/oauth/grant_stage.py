@@ -225,9 +225,9 @@ async def open_desk(place: str, *specs: ServerSpec) -> AsyncGenerator[Desk]:
 
 async def sign_in(desk: Desk, name: str = "notes", principal: str = "", redirect: str = REDIRECT, **asked: Any) -> None:
     """Somebody who agrees to all."""
-    flow = await desk.oauth.begin(desk.specs[name], principal, redirect_uri=redirect, **asked)
+    flow = await desk.oauth.sign_ins.begin(desk.specs[name], principal, redirect_uri=redirect, **asked)
     assert flow.url is not None
-    done = await desk.oauth.finish(await browse(flow.url), principal_id=None)
+    done = await desk.oauth.sign_ins.finish(await browse(flow.url), principal_id=None)
     assert done.state == "done", done.reason
 
 

@@ -37,8 +37,8 @@ def server(issuer: str) -> Generator[HttpToy]:
 
 
 async def sign_in(board: Board) -> None:
-    flow = await board.oauth.begin(board.servers["notes"].spec, "", redirect_uri=REDIRECT)
-    done = await board.oauth.finish(await browse(flow.url or ""), principal_id=None)
+    flow = await board.oauth.sign_ins.begin(board.servers["notes"].spec, "", redirect_uri=REDIRECT)
+    done = await board.oauth.sign_ins.finish(await browse(flow.url or ""), principal_id=None)
     assert done.state == "done", done.reason
 
 

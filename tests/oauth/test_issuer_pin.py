@@ -69,7 +69,7 @@ async def test_the_next_user_gives_them_to_nobody_else(moving: Move, tmp_path: P
         moving.happen()
         for client_id in (None, "desk"):
             with pytest.raises(ToolFailure, match=REFUSAL):
-                await desk.oauth.begin(spec, "jwt:carol", redirect_uri=REDIRECT, client_id=client_id)
+                await desk.oauth.sign_ins.begin(spec, "jwt:carol", redirect_uri=REDIRECT, client_id=client_id)
         assert moving.second.asked.keys() == {"metadata"}
         desk.specs["notes"] = moving.spec(per="user", issuer=moving.second.url)
         await sign_in(desk, principal="jwt:carol")

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
@@ -83,17 +84,17 @@ def client_in(flow: Flow) -> str:
 
 
 async def begin_url(desk: Desk, name: str = "notes", principal: str = "", redirect: str = REDIRECT) -> str:
-    flow = await desk.oauth.begin(desk.specs[name], principal, redirect_uri=redirect)
+    flow = await desk.oauth.sign_ins.begin(desk.specs[name], principal, redirect_uri=redirect)
     assert flow.url is not None
     return flow.url
 
 
 async def test_a_sign_in_gives_a_token_for_the_server(desk: Desk, issuer: str) -> None:
     """The grant has all that its renewal takes; whoever waits hears of it."""
-    flow = await desk.oauth.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
+    flow = await desk.oauth.sign_ins.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
     assert flow.url is not None
-    waits = asyncio.create_task(desk.oauth.watch(flow.id, LIMIT))
-    done = await desk.oauth.finish(await browse(flow.url), principal_id=None)
+    waits = asyncio.create_task(desk.oauth.sign_ins.watch(flow.id, LIMIT))
+    done = await desk.oauth.sign_ins.finish(await browse(flow.url), principal_id=None)
     assert (done.id, done.server, done.state, done.reason) == (flow.id, "notes", "done", "")
     assert (await waits).state == "done"
     token = desk.token()
@@ -115,7 +116,7 @@ async def test_several_at_once_are_one(place: str, server: HttpToy) -> None:
         desks = [await stack.enter_async_context(open_desk(place, make_spec(server.url))) for _ in range(2)]
         redirects = [REDIRECT, REDIRECT.replace("7420", "7421")]
         begun = (
-            desk.oauth.begin(desk.specs["notes"], "", redirect_uri=redirect)
+            desk.oauth.sign_ins.begin(desk.specs["notes"], "", redirect_uri=redirect)
             for desk, redirect in zip(desks, redirects, strict=True)
             for _ in range(2)
         )
@@ -125,8 +126,10 @@ async def test_several_at_once_are_one(place: str, server: HttpToy) -> None:
         counted = "SELECT count(*) FROM oauth_clients"
         assert await desks[0].storage.database.read(lambda connection: connection.row(counted)) == (1,)
         # Any process may take the answer.
-        assert (await desks[1].oauth.finish(await browse(flows[0].url or ""), principal_id=None)).state == "done"
-        assert (await desks[0].oauth.watch(flows[0].id, LIMIT)).state == "done"
+        assert (
+            await desks[1].oauth.sign_ins.finish(await browse(flows[0].url or ""), principal_id=None)
+        ).state == "done"
+        assert (await desks[0].oauth.sign_ins.watch(flows[0].id, LIMIT)).state == "done"
         for desk in desks:
             token = desk.token()
             await token.prepare()
@@ -135,15 +138,63 @@ async def test_several_at_once_are_one(place: str, server: HttpToy) -> None:
 
 async def test_a_sign_in_that_waits_is_joined_and_a_new_one_follows_its_end(desk: Desk) -> None:
     """Whoever asks again gets the same address; after it was cancelled, another."""
-    flow = await desk.oauth.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
+    flow = await desk.oauth.sign_ins.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
     assert await begin_url(desk) == flow.url
-    await desk.oauth.cancel(flow.id)
-    ended = await desk.oauth.watch(flow.id, LIMIT)
+    await desk.oauth.sign_ins.cancel(flow.id)
+    ended = await desk.oauth.sign_ins.watch(flow.id, LIMIT)
     assert (ended.state, ended.reason, ended.url) == ("failed", "it was cancelled", None)
     query = await browse(flow.url or "")
     with pytest.raises(AuthorizationRefused, match="over"):
-        await desk.oauth.finish(query, principal_id=None)
+        await desk.oauth.sign_ins.finish(query, principal_id=None)
     assert await begin_url(desk) != flow.url
+
+
+OTHERS: dict[str, tuple[dict[str, Any], str]] = {
+    "a client": ({"client_id": "native"}, "was by another client"),
+    "scopes": ({"scopes": ["x.write"]}, "did not ask for all of these scopes"),
+    "a device code": ({"client_id": "native", "device": True}, "was in a browser"),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.scenario("grants: A sign-in that is asked for in another way replaces the one before, and both hear of it")
+async def test_another_sign_in_replaces_the_one_before(desk: Desk, other: str) -> None:
+    """Neither what is asked for is forgotten, nor does the one before end without a word."""
+    asked, difference = OTHERS[other]
+    first = await desk.oauth.sign_ins.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
+    assert first.note == ""
+    second = await desk.oauth.sign_ins.begin(desk.specs["notes"], "", redirect_uri=REDIRECT, **asked)
+    assert second.id != first.id
+    assert second.note == f"the sign-in that was under way has been ended, since it {difference}"
+    ended = await desk.oauth.sign_ins.watch(first.id, 0)
+    assert (ended.state, ended.reason) == ("failed", f"another sign-in was begun, since this one {difference}")
+    again = await desk.oauth.sign_ins.begin(desk.specs["notes"], "", redirect_uri=REDIRECT, **asked)
+    assert (again.id, again.note) == (second.id, "")
+
+
+@pytest.mark.scenario("grants: A sign-in that is asked for in another way replaces the one before, and both hear of it")
+async def test_another_secret_is_another_client(desk: Desk) -> None:
+    """The id alone does not make a client the same."""
+    flows = [
+        await desk.oauth.sign_ins.begin(
+            desk.specs["notes"], "", redirect_uri=REDIRECT, client_id="machine", client_secret=secret
+        )
+        for secret in ("wrong-secret-of-the-tests", "a-secret-of-the-tests", "a-secret-of-the-tests")
+    ]
+    assert flows[0].id != flows[1].id == flows[2].id
+    assert "another client" in flows[1].note
+
+
+@pytest.mark.scenario("grants: A sign-in that is asked for in another way replaces the one before, and both hear of it")
+async def test_a_sign_in_that_cannot_be_replaced_goes_on(desk: Desk) -> None:
+    """Where the one that is asked for cannot even begin, the one before stays as it is."""
+    first = await desk.oauth.sign_ins.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
+    with pytest.raises(ToolFailure):
+        await desk.oauth.sign_ins.begin(
+            desk.specs["notes"], "", redirect_uri=REDIRECT, client_id="nobody-knows-this-one", device=True
+        )
+    assert (await desk.oauth.sign_ins.watch(first.id, 0)).state == "waiting"
+    assert (await desk.oauth.sign_ins.finish(await browse(first.url or ""), principal_id=None)).state == "done"
 
 
 async def test_another_redirect_registers_anew(desk: Desk) -> None:
@@ -158,17 +209,17 @@ async def test_another_redirect_registers_anew(desk: Desk) -> None:
 
 async def test_a_registration_that_nobody_can_use_is_given_up(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """An authorization server that has forgotten a client tells the browser alone: later on, another is registered."""
-    first = await desk.oauth.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
-    await desk.oauth.cancel(first.id)
-    again = await desk.oauth.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
+    first = await desk.oauth.sign_ins.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
+    await desk.oauth.sign_ins.cancel(first.id)
+    again = await desk.oauth.sign_ins.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
     assert client_in(again) == client_in(first)
-    await desk.oauth.cancel(again.id)
+    await desk.oauth.sign_ins.cancel(again.id)
     monkeypatch.setattr("pegboard.oauth.client_choice._TRIAL", 0.0)
-    third = await desk.oauth.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
+    third = await desk.oauth.sign_ins.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
     assert client_in(third) != client_in(first)
-    assert (await desk.oauth.finish(await browse(third.url or ""), principal_id=None)).state == "done"
+    assert (await desk.oauth.sign_ins.finish(await browse(third.url or ""), principal_id=None)).state == "done"
     # One that somebody signed in with stays.
-    fourth = await desk.oauth.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
+    fourth = await desk.oauth.sign_ins.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
     assert client_in(fourth) == client_in(third)
 
 
@@ -177,12 +228,12 @@ async def test_an_answer_is_good_once(desk: Desk) -> None:
     """The second one is refused, and changes nothing; of two at once one is taken."""
     query = await browse(await begin_url(desk))
     answers = await asyncio.gather(
-        *(desk.oauth.finish(query, principal_id=None) for _ in range(4)), return_exceptions=True
+        *(desk.oauth.sign_ins.finish(query, principal_id=None) for _ in range(4)), return_exceptions=True
     )
     assert sorted(type(answer).__name__ for answer in answers) == ["AuthorizationRefused"] * 3 + ["Flow"]
     version = (await desk.kept()).version
     with pytest.raises(AuthorizationRefused, match="begin anew"):
-        await desk.oauth.finish(query, principal_id=None)
+        await desk.oauth.sign_ins.finish(query, principal_id=None)
     assert (await desk.kept()).version == version
 
 
@@ -191,20 +242,20 @@ async def test_an_answer_to_nothing_is_refused(desk: Desk, query: dict[str, str]
     """Without a state that was given out there is nothing to finish."""
     await begin_url(desk)
     with pytest.raises(AuthorizationRefused, match="begin anew"):
-        await desk.oauth.finish(query, principal_id=None)
+        await desk.oauth.sign_ins.finish(query, principal_id=None)
 
 
 async def test_an_answer_that_comes_too_late_is_refused(desk: Desk) -> None:
     """After ten minutes a sign-in takes no answer."""
-    flow = await desk.oauth.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
+    flow = await desk.oauth.sign_ins.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
     assert 590 < flow.expires_at - time.time() <= 600
     query = await browse(flow.url or "")
     row = await desk.storage.oauth.load_flow_by_id(flow.id)
     assert row is not None
     await desk.storage.oauth.save_flow(replace(row, expires_at=time.time() - 1))
     with pytest.raises(AuthorizationRefused, match="over"):
-        await desk.oauth.finish(query, principal_id=None)
-    ended = await desk.oauth.watch(flow.id, 0)
+        await desk.oauth.sign_ins.finish(query, principal_id=None)
+    ended = await desk.oauth.sign_ins.watch(flow.id, 0)
     assert (ended.state, ended.reason) == ("failed", "nobody answered in time")
 
 
@@ -213,8 +264,8 @@ async def test_nobody_finishes_for_somebody_else(desk: Desk) -> None:
     """What alice began bob cannot finish, and it stays good for alice."""
     query = await browse(await begin_url(desk, "mine", "jwt:alice"))
     with pytest.raises(Forbidden, match="somebody else"):
-        await desk.oauth.finish(query, principal_id="jwt:bob")
-    done = await desk.oauth.finish(query, principal_id="jwt:alice")
+        await desk.oauth.sign_ins.finish(query, principal_id="jwt:bob")
+    done = await desk.oauth.sign_ins.finish(query, principal_id="jwt:alice")
     assert (done.state, done.principal) == ("done", "jwt:alice")
 
 
@@ -251,22 +302,22 @@ async def test_lists_are_not_asked_for_in_the_name_of_somebody_who_is_gone(desk:
 
 async def test_a_refusal_is_told(desk: Desk, issuer: str) -> None:
     """Somebody who says no, in the words of the authorization server."""
-    flow = await desk.oauth.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
+    flow = await desk.oauth.sign_ins.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
     state = (await browse(flow.url or ""))["state"]
     said = {"error": "access_denied", "error_description": "not today", "state": state, "iss": issuer}
-    done = await desk.oauth.finish(said, principal_id=None)
+    done = await desk.oauth.sign_ins.finish(said, principal_id=None)
     assert (done.state, done.reason) == ("failed", "the sign-in was declined (access_denied: not today)")
-    assert (await desk.oauth.watch(flow.id, 0)).reason == done.reason
+    assert (await desk.oauth.sign_ins.watch(flow.id, 0)).reason == done.reason
     assert await desk.oauth.logins() == []
     assert [note[0] for note in desk.notes] == ["signin.begun", "signin.failed"]
 
 
 async def test_the_words_of_a_stranger_are_not_told(desk: Desk) -> None:
     """An answer in the name of another issuer: neither its error nor its code counts."""
-    flow = await desk.oauth.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
+    flow = await desk.oauth.sign_ins.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
     state = (await browse(flow.url or ""))["state"]
     said = {"error": "visit evil.example", "state": state, "iss": "https://evil.example"}
-    done = await desk.oauth.finish(said, principal_id=None)
+    done = await desk.oauth.sign_ins.finish(said, principal_id=None)
     assert done.state == "failed"
     assert "evil" not in done.reason
 
@@ -295,13 +346,13 @@ async def test_a_code_is_typed_in_on_another_machine(tmp_path: Path, server: Htt
     """The gateway asks in the background until somebody has agreed; whoever asks again gets the same code."""
     spec = make_spec(server.url, client_id="native", scopes=("mcp",))
     async with open_desk(f"sqlite:{tmp_path / 'pegboard.db'}", spec) as desk:
-        flow = await desk.oauth.begin(spec, "", redirect_uri=REDIRECT, device=True)
+        flow = await desk.oauth.sign_ins.begin(spec, "", redirect_uri=REDIRECT, device=True)
         assert (flow.url, flow.state) == (None, "waiting")
         assert flow.user_code
-        again = await desk.oauth.begin(spec, "", redirect_uri=REDIRECT, device=True)
+        again = await desk.oauth.sign_ins.begin(spec, "", redirect_uri=REDIRECT, device=True)
         assert (again.id, again.user_code) == (flow.id, flow.user_code)
         await agree(flow.verification_uri_complete or "")
-        done = await desk.oauth.watch(flow.id, LIMIT)
+        done = await desk.oauth.sign_ins.watch(flow.id, LIMIT)
         assert (done.state, done.reason) == ("done", "")
         assert usable(await desk.kept()).flow == "device"
         assert desk.changes == [("notes", "", "signed_in")]
@@ -311,10 +362,10 @@ async def test_a_code_that_was_cancelled_is_asked_for_no_longer(tmp_path: Path, 
     """Nobody is signed in by a code that nobody wants any more."""
     spec = make_spec(server.url, client_id="native", scopes=("mcp",), flow="device")
     async with open_desk(f"sqlite:{tmp_path / 'pegboard.db'}", spec) as desk:
-        flow = await desk.oauth.begin(spec, "", redirect_uri=REDIRECT)
-        await desk.oauth.cancel(flow.id)
+        flow = await desk.oauth.sign_ins.begin(spec, "", redirect_uri=REDIRECT)
+        await desk.oauth.sign_ins.cancel(flow.id)
         await agree(flow.verification_uri_complete or "")
-        await wait_for(lambda: not desk.oauth._sign_ins._tasks)
+        await wait_for(lambda: not desk.oauth.sign_ins._tasks)
         assert await desk.oauth.logins() == []
 
 
@@ -322,18 +373,18 @@ async def test_a_code_of_somebody_who_is_let_in_no_longer_signs_nobody_in(tmp_pa
     """Whoever types it in afterwards is too late, for the gateway asks no more."""
     spec = make_spec(server.url, client_id="native", scopes=("mcp",), flow="device")
     async with open_desk(f"sqlite:{tmp_path / 'pegboard.db'}", spec) as desk:
-        flow = await desk.oauth.begin(spec, "token:1", redirect_uri=REDIRECT)
+        flow = await desk.oauth.sign_ins.begin(spec, "token:1", redirect_uri=REDIRECT)
         desk.principals.removed.add("token:1")
         await desk.oauth.review()
         await agree(flow.verification_uri_complete or "")
-        await wait_for(lambda: not desk.oauth._sign_ins._tasks)
+        await wait_for(lambda: not desk.oauth.sign_ins._tasks)
         assert await desk.oauth.logins() == []
-        assert (await desk.oauth.watch(flow.id, 0)).state == "failed"
+        assert (await desk.oauth.sign_ins.watch(flow.id, 0)).state == "failed"
 
 
 async def test_a_sign_in_that_is_cancelled_while_its_tokens_come_keeps_none(desk: Desk) -> None:
     """Whoever cancels while the token endpoint thinks has nobody signed in: what it gives is revoked there."""
-    flow = await desk.oauth.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
+    flow = await desk.oauth.sign_ins.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
     query = await browse(flow.url or "")
     row = await desk.storage.oauth.load_flow_by_id(flow.id)
     assert row is not None
@@ -343,13 +394,13 @@ async def test_a_sign_in_that_is_cancelled_while_its_tokens_come_keeps_none(desk
         slow = replace(kept.authorization_server, token_endpoint=proxy.url)
         await vault.save_flow(row, replace(kept, authorization_server=slow))
         proxy.hold, proxy.change = threading.Event(), lambda members: given.append(members) or members
-        finishing = asyncio.create_task(desk.oauth.finish(query, principal_id=None))
+        finishing = asyncio.create_task(desk.oauth.sign_ins.finish(query, principal_id=None))
         await wait_for(proxy.waiting.is_set)
-        await desk.oauth.cancel(flow.id)
+        await desk.oauth.sign_ins.cancel(flow.id)
         proxy.hold.set()
         ended = await finishing
     assert (ended.state, ended.reason) == ("failed", "it was cancelled: the tokens that came were revoked")
-    assert (await desk.oauth.watch(flow.id, 0)).reason == "it was cancelled"
+    assert (await desk.oauth.sign_ins.watch(flow.id, 0)).reason == "it was cancelled"
     assert await desk.oauth.logins() == []
     assert desk.notes[-1][0] == "signin.failed"
     await expect_refusal(desk, kept, given[0]["refresh_token"])
@@ -418,13 +469,13 @@ async def test_a_client_of_the_config_belongs_to_its_authorization_server(tmp_pa
 
 async def test_nothing_of_a_sign_in_is_kept_in_clear(desk: Desk, tmp_path: Path) -> None:
     """Neither state, verifier, code nor token stands in the database, its log, or what is shown."""
-    flow = await desk.oauth.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
+    flow = await desk.oauth.sign_ins.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
     row = await desk.storage.oauth.load_flow_by_id(flow.id)
     assert row is not None
     kept = await desk.oauth._vault.open_flow(row)
     assert row.state_hash == hashlib.sha256(kept.state.encode()).hexdigest()
     query = await browse(flow.url or "")
-    await desk.oauth.finish(query, principal_id=None)
+    await desk.oauth.sign_ins.finish(query, principal_id=None)
     grant = usable(await desk.kept())
     hidden = [kept.state, kept.verifier, query["code"], grant.access_token, grant.refresh_token or ""]
     files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
@@ -438,9 +489,9 @@ async def test_nothing_of_a_sign_in_is_kept_in_clear(desk: Desk, tmp_path: Path)
 async def test_a_sign_in_ends_though_nobody_waits_for_it(desk: Desk) -> None:
     """A browser that goes away while the code is exchanged costs nobody the grant."""
     query = await browse(await begin_url(desk))
-    answer = asyncio.create_task(desk.oauth.finish(query, principal_id=None))
+    answer = asyncio.create_task(desk.oauth.sign_ins.finish(query, principal_id=None))
     with anyio.fail_after(LIMIT):
-        while not desk.oauth._sign_ins._tasks:
+        while not desk.oauth.sign_ins._tasks:
             await asyncio.sleep(0)
         answer.cancel()
         while not await desk.oauth.logins():

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import anyio
 import pytest
 
+from auth.issuer import open_issuer
 from harness import LIMIT
 from oauth.authority import Authority, open_authority
 from oauth.guarded_server import GuardedServer, open_guarded
@@ -49,7 +50,7 @@ async def change_token(opened: SignedIn, method: str, **body: Any) -> None:
 
 
 async def look(opened: SignedIn, flow: str) -> tuple[str, str]:
-    found = await opened.gateway.board.oauth.watch(flow, 0.0)
+    found = await opened.gateway.board.oauth.sign_ins.watch(flow, 0.0)
     return found.state, found.reason
 
 
@@ -93,7 +94,7 @@ async def test_a_sign_in_ends_with_its_token(opened: SignedIn, server: str) -> N
     begun = await opened.person(server, boss).begin()
     await change_token(opened, "DELETE")
     oauth = opened.gateway.board.oauth
-    ended = await oauth.watch(begun["flow"], 20.0)
+    ended = await oauth.sign_ins.watch(begun["flow"], 20.0)
     assert (ended.state, "not let in any more" in ended.reason) == ("failed", True)
 
 
@@ -110,6 +111,29 @@ async def test_a_sign_in_for_all_is_finished_by_admins_alone(opened: SignedIn) -
     assert await logins(opened) == []
     assert (await local.browse(gone.headers["location"])).status_code == 200
     assert await logins(opened) == [("shared", "")]
+
+
+@pytest.mark.parametrize(("way", "state"), [("browser", "failed"), ("pasted", "done")])
+async def test_an_admin_with_a_jwt_finishes_where_it_is_known(
+    opened: SignedIn, guarded: GuardedServer, way: str, state: str
+) -> None:
+    """A gateway that does not know the JWT takes the answer of a sign-in for all only together with it."""
+    with open_issuer() as issuer:
+        rule = {"who": ["*"], "admin": True}
+        issuers = [{"issuer": issuer.url}]
+        await opened.gateway.configure({"shared": guarded.entry}, auth={"issuers": issuers, "rules": [rule]})
+        boss = {"authorization": f"Bearer {issuer.sign(aud=opened.gateway.mcp)}"}
+        begun = await opened.person("shared", boss).begin()
+        address = (await opened.http.get(begun["url"])).headers["location"]
+        # Whom its JWTs stand for is found out anew with another config, as in another gateway.
+        rules = [rule, {"who": ["local"], "admin": True}]
+        await opened.gateway.configure({"shared": guarded.entry}, auth={"issuers": issuers, "rules": rules})
+        if way == "browser":
+            await opened.http.get(address)
+        else:
+            url = f"{opened.gateway.url}/api/servers/shared/login"
+            await opened.http.post(url, json={"callback": address}, headers=boss)
+        assert (await look(opened, begun["flow"]))[0] == state
 
 
 async def test_a_token_that_is_removed_takes_its_grants_along(opened: SignedIn, authority: Authority) -> None:

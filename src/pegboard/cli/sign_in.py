@@ -43,6 +43,8 @@ class SignInDialog:
 
     def show(self) -> None:
         """Say where to sign in, before anything else can go wrong."""
+        if note := str(self._row.get("note", "")):
+            say_wrapped(f"{note[0].upper()}{note[1:]}.", error=True)
         if "userCode" in self._row:
             say(f"To sign in to {self._server}, open this address on any machine, and type in the code:", error=True)
             self._show_address(self._row["verificationUri"])

@@ -37,14 +37,15 @@ from pegboard.gateway.oauth_client_document import CLIENT_DOCUMENT
 from pegboard.gateway.protected_resource import WELL_KNOWN, challenge
 from pegboard.gateway.rest.pages import page
 from pegboard.metrics import Metrics
+from pegboard.oauth.issuer_addresses import CLIENT_DOCUMENTS
 from pegboard.result import ToolError, ToolErrorCode, ToolResult
 
 # What has to be there for whoever is not known yet.
-_OPEN = frozenset({"/health", CALLBACK, LOOPBACK_CALLBACK, CLIENT_DOCUMENT})
+_OPEN = frozenset({"/health", CLIENT_DOCUMENT})
 _TOKENS = "/api/tokens"
 # Characters of a path that a record has.
 _LONGEST_PATH = 200
-_OPEN_BELOW = (WELL_KNOWN, CONNECT)
+_OPEN_BELOW = (WELL_KNOWN, CONNECT, CALLBACK, LOOPBACK_CALLBACK, CLIENT_DOCUMENTS)
 _REVOKED = "the bearer token is not valid any more"
 _NO_BODY = "a request for this address may have no body"
 # How long the answer to a call may take that says why the call ends.

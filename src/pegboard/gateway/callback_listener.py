@@ -37,7 +37,7 @@ class CallbackListener:
         self.port: int = self._sockets[0].getsockname()[1]
         self._identity = identity
         self._connections = Connections()
-        routes = [Route(path, page.answer), Route("/health", self._health)]
+        routes = [Route(path, page.answer), Route(f"{path}/{{issuer}}", page.answer), Route("/health", self._health)]
         guard = Middleware(Guard, hosts=AllowedHosts(_LOOPBACK), pages=frozenset({path}))
         self._server = EmbeddedServer(
             uvicorn.Config(

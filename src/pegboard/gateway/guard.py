@@ -20,7 +20,7 @@ from pegboard.result import ToolError, ToolErrorCode, ToolResult
 
 # A page of another site may lead here by a link, to be looked at and nothing else.
 _PAGES = frozenset({"/", "/docs", "/oauth/callback", "/callback"})
-_PAGES_BELOW = ("/connect/",)
+_PAGES_BELOW = ("/connect/", "/oauth/callback/", "/callback/")
 # Of two values one reader takes the first and another the last: whoever sends two is refused.
 _SINGLE = frozenset({b"host", b"origin", b"content-type", b"content-length"})
 _SEC_FETCH = b"sec-fetch-"

@@ -51,7 +51,7 @@ from pegboard.gateway.listen import local_address
 from pegboard.gateway.login_desk import LoginDesk
 from pegboard.gateway.mcp import McpHandlers
 from pegboard.gateway.oauth_callback import CALLBACK, LOOPBACK_CALLBACK, CallbackPage
-from pegboard.gateway.oauth_client_document import CLIENT_DOCUMENT, ClientDocument
+from pegboard.gateway.oauth_client_document import CLIENT_DOCUMENT, ISSUER_DOCUMENT, ClientDocument
 from pegboard.gateway.pipe_client import PipeClient
 from pegboard.gateway.protected_resource import WELL_KNOWN, ResourceMetadata
 from pegboard.gateway.rest.app import Rest
@@ -179,7 +179,7 @@ class HttpGateway:
         )
         mcp = _Mcp(self._manager, self._learn_address)
         connect = ConnectPage(self.board, self._desk, self._callback, self.authenticator)
-        metadata = ResourceMetadata(self._auth_settings)
+        metadata, document = ResourceMetadata(self._auth_settings), ClientDocument(self._auth_settings)
         return Starlette(
             routes=[
                 Route("/mcp", endpoint=mcp),
@@ -189,9 +189,12 @@ class HttpGateway:
                 Route(f"{WELL_KNOWN}/mcp", metadata.answer),
                 Route(f"{WELL_KNOWN}/mcp/{{board}}", metadata.answer),
                 Route(CALLBACK, self._callback.answer),
+                Route(f"{CALLBACK}/{{issuer}}", self._callback.answer),
                 Route(LOOPBACK_CALLBACK, self._callback.answer),
+                Route(f"{LOOPBACK_CALLBACK}/{{issuer}}", self._callback.answer),
                 Route(f"{CONNECT}/{{key}}", connect.answer, methods=["GET", "POST"]),
-                Route(CLIENT_DOCUMENT, ClientDocument(self._auth_settings).answer),
+                Route(CLIENT_DOCUMENT, document.answer),
+                Route(ISSUER_DOCUMENT, document.answer),
                 *rest.routes(),
             ],
             middleware=[

@@ -84,12 +84,13 @@ class LoginDesk:
         try:
             flow = await self._ask(spec, principal_id, wish, redirect)
             theirs = redirect_of(flow)
-            if theirs not in {None, redirect}:
-                if await _is_heard(theirs or ""):
+            # Behind our own address an issuer has a word of its own.
+            if theirs is not None and theirs != redirect and not theirs.startswith(f"{redirect}/"):
+                if await _is_heard(theirs):
                     self._note_joined(flow)
                 else:
                     # Whoever began it is gone, and nobody would take the answer.
-                    await self._board.oauth.cancel(flow.id)
+                    await self._board.oauth.sign_ins.cancel(flow.id)
                     flow = await self._ask(spec, principal_id, wish, redirect)
         except BaseException:
             await self._release(port)
@@ -106,7 +107,7 @@ class LoginDesk:
         """How a sign-in is, when it has ended or so much time has passed."""
         self._watchers[flow.id] += 1
         try:
-            return await self._board.oauth.watch(flow.id, seconds)
+            return await self._board.oauth.sign_ins.watch(flow.id, seconds)
         finally:
             self._watchers[flow.id] -= 1
             if not self._watchers[flow.id]:
@@ -116,7 +117,7 @@ class LoginDesk:
         """Cancel a sign-in, if nobody waits for it but whoever cancels it; whether that is so."""
         if flow.id in self._joined or self._watchers[flow.id] > 1:
             return False
-        await self._board.oauth.cancel(flow.id)
+        await self._board.oauth.sign_ins.cancel(flow.id)
         return True
 
     async def close(self) -> None:
@@ -128,7 +129,7 @@ class LoginDesk:
             await port.listener.close()
 
     async def _ask(self, spec: ServerSpec, principal_id: str, wish: SignInWish, redirect: str) -> Flow:
-        return await self._board.oauth.begin(
+        return await self._board.oauth.sign_ins.begin(
             spec,
             principal_id,
             redirect_uri=redirect,
@@ -189,7 +190,7 @@ class LoginDesk:
             # One that nobody knows any more has ended, too.
             with contextlib.suppress(ToolFailure):
                 while flow.state == "waiting":
-                    flow = await self._board.oauth.watch(flow.id, _WATCH)
+                    flow = await self._board.oauth.sign_ins.watch(flow.id, _WATCH)
         finally:
             self._held.discard((port, flow.id))
             await self._release(port)

@@ -60,7 +60,7 @@ class CallbackPage:
             query = read_query(request)
             await self._flood.wait_turn(address)
             await self._check_browser(request, query["state"])
-            flow = await self._board.oauth.finish(query, principal_id=None)
+            flow = await self._board.oauth.sign_ins.finish(query, principal_id=None, came_to=request.url.path)
         except AuthRefused as exc:
             return _show_refusal(exc)
         except ToolFailure as exc:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl
 
 from pegboard.oauth.authorization_server import AuthorizationServer
+from pegboard.oauth.issuer_addresses import key_in
 from pegboard.oauth.server_words import describe_error, error_of_answer
 from pegboard.result import ToolErrorCode, ToolFailure
 
@@ -25,8 +26,7 @@ class AuthorizationRefused(ToolFailure):
 
 def read_query(pasted: str) -> dict[str, str]:
     """The parameters of an address, or of what stands behind its question mark. Raises `AuthorizationRefused`."""
-    # A terminal breaks lines, a mail puts brackets around, a shell wants quotes; an address has none of these.
-    text = "".join(pasted.split()).strip("\"'`<>")
+    text = _clean(pasted)
     query = (text.partition("?")[2] if "?" in text else text).partition("#")[0]
     if len(query) > _MOST_CHARACTERS:
         raise AuthorizationRefused("this is too long to be the address that the browser was sent to")
@@ -43,6 +43,24 @@ def read_query(pasted: str) -> dict[str, str]:
             "there is no code in it: paste the whole address that the browser was sent to, or code=…&state=…"
         )
     return found
+
+
+def read_address(pasted: str) -> str | None:
+    """The address before the question mark, if it was pasted along."""
+    address, mark, _ = _clean(pasted).partition("?")
+    return address if mark and address else None
+
+
+def _clean(pasted: str) -> str:
+    """A terminal breaks lines, a mail puts brackets around, a shell wants quotes; an address has none of these."""
+    return "".join(pasted.split()).strip("\"'`<>")
+
+
+def check_address(came_to: str | None, redirect_uri: str) -> None:
+    """Refuse an answer that came to the address of another authorization server than was asked; `None`: only the
+    query was pasted, and nobody knows. What else is different may be the doing of a proxy."""
+    if came_to is not None and key_in(came_to) != key_in(redirect_uri):
+        raise AuthorizationRefused("the answer came to the address of another authorization server than was asked")
 
 
 def read_code(query: Mapping[str, str], *, state: str, server: AuthorizationServer) -> str:

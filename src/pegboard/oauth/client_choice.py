@@ -13,6 +13,7 @@ from pegboard.config import ServerSpec
 from pegboard.oauth.authorization_server import AuthorizationServer
 from pegboard.oauth.device import DEVICE_GRANT
 from pegboard.oauth.fetching import Fetcher
+from pegboard.oauth.issuer_addresses import document_path, key_in, redirect_for
 from pegboard.oauth.oauth_client import OAuthClient, client_of_config, document_client
 from pegboard.oauth.registration import register
 from pegboard.oauth.vault import KeptClient, Vault
@@ -35,12 +36,13 @@ async def choose_client(
     redirect_uri: str,
     scopes: tuple[str, ...],
     is_device: bool,
-    document_url: str | None,
+    public_url: str,
     client_id: str | None = None,
     client_secret: str | None = None,
 ) -> OAuthClient:
     """The client for a sign-in, in the order of the specification; it is registered once for everybody. `client_id` is
-    of whoever signs in, and stands above the config's."""
+    of whoever signs in, and stands above the config's. Its `redirect_uri` is the issuer's own where we choose it:
+    somebody who registered a client, or wrote its document, gave it `redirect_uri` as it is."""
     settings = spec.sign_in
     if client_id in {None, settings.client_id}:
         await vault.check_issuer(spec, server.issuer)
@@ -48,10 +50,11 @@ async def choose_client(
         settings = replace(settings, client_id=client_id, client_secret=client_secret, private_key=None)
     client = client_of_config(settings, server, None if is_device else redirect_uri)
     if client is None and not is_device:
-        client = document_client(settings.client_metadata_url or document_url, server, redirect_uri)
+        client = _document(spec, server, redirect_uri, public_url)
     if client is not None:
         return client
-    kept_by = _DEVICE if is_device else redirect_uri
+    own_redirect = _own_redirect(spec, server, redirect_uri)
+    kept_by = _DEVICE if is_device else own_redirect
     async with hold_lock(vault.store, f"client {server.issuer} {kept_by}"):
         known, now = await vault.load_client(server.issuer, kept_by), time.time()
         if known is not None and _is_of_use(known, scopes, now):
@@ -59,12 +62,28 @@ async def choose_client(
             return known.client
         scopes = tuple(dict.fromkeys([*(() if known is None else known.scopes), *scopes]))
         grant_types = (DEVICE_GRANT if is_device else "authorization_code", "refresh_token")
-        client = await register(Fetcher.of(spec), server, redirect_uri, scopes=scopes, grant_types=grant_types)
+        client = await register(
+            Fetcher.of(spec), server, own_redirect, scopes=scopes, grant_types=grant_types, by_hand=redirect_uri
+        )
         if client.is_expired(now):
             raise invalid(f"{server.issuer} gave a client whose secret is over already")
         client = replace(client, redirect_uri=kept_by)
         await vault.save_client(KeptClient(client, scopes, now))
         return client
+
+
+def _document(spec: ServerSpec, server: AuthorizationServer, redirect_uri: str, public_url: str) -> OAuthClient | None:
+    if spec.sign_in.client_metadata_url:
+        return document_client(spec.sign_in.client_metadata_url, server, redirect_uri)
+    # Ours can be had, and lists the answer's address, where that is the public one.
+    if not public_url.startswith("https://") or not redirect_uri.startswith(f"{public_url}/"):
+        return None
+    redirect = _own_redirect(spec, server, redirect_uri)
+    return document_client(f"{public_url}{document_path(key_in(redirect))}", server, redirect)
+
+
+def _own_redirect(spec: ServerSpec, server: AuthorizationServer, redirect_uri: str) -> str:
+    return redirect_uri if spec.sign_in.redirect_uri is not None else redirect_for(redirect_uri, server.issuer)
 
 
 def _is_of_use(known: KeptClient, scopes: tuple[str, ...], now: float) -> bool:

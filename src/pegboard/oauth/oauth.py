@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pegboard.access.principal import LOCAL, Principal
@@ -15,7 +15,7 @@ from pegboard.oauth.grants import Grants
 from pegboard.oauth.live_token import ChangeListener, GrantChange
 from pegboard.oauth.principals import LocalUserAlone, Principals
 from pegboard.oauth.sign_in import SignIns
-from pegboard.oauth.sign_in_flow import BEGUN, DONE, Flow
+from pegboard.oauth.sign_in_flow import BEGUN, DONE
 from pegboard.oauth.token_source import revoke_grant
 from pegboard.oauth.vault import Vault, sealer_opener
 from pegboard.result import ToolFailure
@@ -26,7 +26,6 @@ from pegboard.storage.oauth import FlowRow
 # Told what happened: the kind of a record, how it went, the server, what to say about it, and who did it, if that is
 # not whose request is answered.
 AuditNote = Callable[[str, str, str, str, Principal | None], None]
-_CLIENT_DOCUMENT = "/oauth/client.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +64,13 @@ class OAuth:
         # Who is let in; a gateway knows more of them.
         self.principals: Principals = LocalUserAlone()
         self._grants = Grants(self._vault, self._tell, self._record_renewal, self._count, self._is_removed)
-        self._sign_ins = SignIns(
+        self.sign_ins = SignIns(
             self._vault,
             self._grants,
             lambda: self._settings().servers,
             self._record_sign_in,
             lambda: self.principals,
-            self._document_url,
+            lambda: self._settings().auth.public_url,
         )
         self._listeners: list[ChangeListener] = []
 
@@ -84,49 +83,15 @@ class OAuth:
         """The credentials of a server; see `servers/authorization.py`."""
         return self._grants.authorization(spec, principal_id)
 
-    async def begin(
-        self,
-        spec: ServerSpec,
-        principal_id: str,
-        *,
-        redirect_uri: str,
-        scopes: Sequence[str] = (),
-        device: bool = False,
-        client_id: str | None = None,
-        client_secret: str | None = None,
-    ) -> Flow:
-        """Begin to sign in, or join whoever has begun."""
-        return await self._sign_ins.begin(
-            spec,
-            principal_id,
-            redirect_uri=redirect_uri,
-            scopes=scopes,
-            device=device,
-            client_id=client_id,
-            client_secret=client_secret,
-        )
-
-    async def finish(self, query: Mapping[str, str], *, principal_id: str | None) -> Flow:
-        """Take the answer of an authorization server; `principal_id` is whose request it came with, if one knows."""
-        return await self._sign_ins.finish(query, principal_id=principal_id)
-
     async def browser_mark(self, row: FlowRow) -> str:
         """The secret by which the browser of a sign-in under way is known again; empty if it has none."""
         return (await self._vault.open_flow(row)).browser_mark if row.sealed else ""
-
-    async def watch(self, flow_id: str, timeout: float) -> Flow:
-        """How a sign-in stands, after so many seconds at most unless it has ended before."""
-        return await self._sign_ins.watch(flow_id, timeout)
-
-    async def cancel(self, flow_id: str) -> None:
-        """End a sign-in that nobody wants any more."""
-        await self._sign_ins.cancel(flow_id)
 
     async def review(self) -> None:
         """Who is let in may be another one by now: end the sign-ins under way of those who are not, and sign out those
         whose tokens were removed."""
         try:
-            await self._sign_ins.review()
+            await self.sign_ins.review()
             # Before it is found out who is gone: whoever signs in meanwhile is not.
             rows = [row for row in await self._vault.store.list_grants() if row.principal]
             gone = await self.principals.list_removed({row.principal for row in rows}) if rows else set[str]()
@@ -177,7 +142,7 @@ class OAuth:
 
     async def close(self) -> None:
         """End everything; what was granted stays."""
-        await self._sign_ins.close()
+        await self.sign_ins.close()
         await self._grants.close()
 
     def _tell(self, server: str, principal: str, change: GrantChange) -> None:
@@ -210,7 +175,3 @@ class OAuth:
 
     def _count(self, states: Counter[str]) -> None:
         self._metrics.oauth_grants = states
-
-    def _document_url(self) -> str | None:
-        public = self._settings().auth.public_url
-        return f"{public}{_CLIENT_DOCUMENT}" if public.startswith("https://") else None

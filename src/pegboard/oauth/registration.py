@@ -36,14 +36,16 @@ async def register(
     *,
     scopes: Sequence[str] = (),
     grant_types: Sequence[str] = CODE_GRANTS,
+    by_hand: str | None = None,
 ) -> OAuthClient:
-    """Register the gateway. Raises `RegistrationRefused`."""
+    """Register the gateway. Raises `RegistrationRefused`; `by_hand` is the redirect of a client that a person
+    registers there instead."""
     uses_redirect = "authorization_code" in grant_types
-    where = f" with the redirect address {redirect_uri}" if uses_redirect else ""
-    by_hand = f"register a client there{where}, {_GIVE_ID}"
+    where = f" with the redirect address {by_hand or redirect_uri}" if uses_redirect else ""
+    advice = f"register a client there{where}, {_GIVE_ID}"
     if server.registration_endpoint is None:
-        raise RegistrationRefused(f"{server.issuer} registers no clients by itself: {by_hand}")
-    method = _choose_method(server, by_hand)
+        raise RegistrationRefused(f"{server.issuer} registers no clients by itself: {advice}")
+    method = _choose_method(server, advice)
     offered = server.grant_types or grant_types
     # Some refuse what they do not list; without the first one there is nothing to register for.
     kept = [each for each in grant_types if each in offered or each == grant_types[0]]
@@ -53,7 +55,7 @@ async def register(
     except FetchFailed as exc:
         raise RegistrationRefused(f"{server.issuer}: no registration: {exc}", is_away=exc.is_away) from None
     if not _has_client(answer):
-        raise _refusal(answer, server, by_hand)
+        raise _refusal(answer, server, advice)
     return _read_client(answer, server, redirect_uri, method)
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pegboard.config import ServerSpec
 from pegboard.log import REDACTED, logger
 from pegboard.oauth.authorization_request import build_authorization_request
-from pegboard.oauth.authorization_response import AuthorizationRefused, read_code
+from pegboard.oauth.authorization_response import AuthorizationRefused, check_address, read_code
 from pegboard.oauth.authorization_server import AuthorizationServer
 from pegboard.oauth.client_choice import choose_client, hold_lock
 from pegboard.oauth.device import DevicePending, authorize_device, poll_device
@@ -25,7 +25,7 @@ from pegboard.oauth.discovery import discover
 from pegboard.oauth.fetching import Fetcher, FetchFailed
 from pegboard.oauth.grant import OAuthGrant
 from pegboard.oauth.grants import Grants
-from pegboard.oauth.oauth_client import OAuthClient
+from pegboard.oauth.issuer_addresses import base_of
 from pegboard.oauth.principals import Principals
 from pegboard.oauth.registration import RegistrationRefused
 from pegboard.oauth.scopes import choose_scopes
@@ -82,15 +82,15 @@ class SignIns:
         specs: Callable[[], Mapping[str, ServerSpec]],
         record: SignInRecorder,
         principals: Callable[[], Principals],
-        document_url: Callable[[], str | None],
+        public_url: Callable[[], str],
     ) -> None:
-        """`document_url` is where our own client metadata document can be had, if it can."""
+        """Under an https `public_url` everybody can have the documents that describe us as a client."""
         self._vault = vault
         self._grants = grants
         self._specs = specs
         self._record = record
         self._principals = principals
-        self._document_url = document_url
+        self._public_url = public_url
         self._tasks = TaskSet()
 
     async def begin(
@@ -125,9 +125,10 @@ class SignIns:
         except TimeoutError:
             raise unavailable(f"server {spec.name}: it takes too long to find out how to sign in") from None
 
-    async def finish(self, query: Mapping[str, str], *, principal_id: str | None) -> Flow:
+    async def finish(self, query: Mapping[str, str], *, principal_id: str | None, came_to: str | None = None) -> Flow:
         """The answer of an authorization server came, by a browser (nobody knows whose) or pasted by a principal
-        (empty: an admin, for the gateway). How the sign-in ended; `ToolFailure` if it is the answer of none."""
+        (empty: an admin, for the gateway), and to which address or path, as far as one knows. How the sign-in ended;
+        `ToolFailure` if it is the answer of none."""
         state = query.get("state", "")
         row = await self._vault.store.load_flow(_digest(state)) if state else None
         if row is None:
@@ -138,7 +139,7 @@ class SignIns:
         if used is None:
             raise AuthorizationRefused(_OVER)
         # A browser that goes away must not end what can be begun only once.
-        return await asyncio.shield(self._tasks.spawn(self._finish(used, dict(query))))
+        return await asyncio.shield(self._tasks.spawn(self._finish(used, dict(query), came_to)))
 
     async def watch(self, flow_id: str, timeout: float) -> Flow:
         """How a sign-in stands, after so many seconds at most unless it has ended before."""
@@ -174,13 +175,20 @@ class SignIns:
     async def _join_or_begin(self, spec: ServerSpec, principal: str, terms: SignInTerms) -> Flow:
         async with asyncio.timeout(_BEGIN_LIMIT), hold_lock(self._vault.store, f"sign-in {spec.name} {principal}"):
             row = await self._vault.store.find_flow(spec.name, principal)
-            if row is not None:
-                known = await self._open(row)
-                is_good = known is not None and await self._is_let_in(known.begun_by, principal)
-                if known is not None and is_good and _can_join(row, known, spec, terms):
-                    return describe_flow(row, known, time.time())
-                await self._vault.store.end_flow(row.flow_id, f"{FAILED}another sign-in was begun")
-            return await self._begin(spec, principal, terms)
+            known = None if row is None else await self._open(row)
+            if row is None or known is None or not await self._is_let_in(known.begun_by, principal):
+                if row is not None:
+                    await self._vault.store.end_flow(row.flow_id, f"{FAILED}another sign-in was begun")
+                return await self._begin(spec, principal, terms)
+            difference = _find_difference(row, known, spec, terms)
+            if not difference:
+                return describe_flow(row, known, time.time())
+            # Before the other one ends: it goes on if there is nothing in its place.
+            flow = await self._begin(spec, principal, terms)
+            await self._vault.store.end_flow(
+                row.flow_id, f"{FAILED}another sign-in was begun, since this one {difference}"
+            )
+            return replace(flow, note=f"the sign-in that was under way has been ended, since it {difference}")
 
     async def _begin(self, spec: ServerSpec, principal: str, terms: SignInTerms) -> Flow:
         fetcher = Fetcher.of(spec)
@@ -207,7 +215,7 @@ class SignIns:
                 redirect_uri=terms.redirect_uri,
                 scopes=scopes or (),
                 is_device=terms.is_device,
-                document_url=self._document_url(),
+                public_url=self._public_url(),
                 client_id=terms.client_id,
                 client_secret=terms.client_secret,
             )
@@ -215,8 +223,17 @@ class SignIns:
             if not is_guess or exc.is_away or exc.oauth_error:
                 raise
             raise _no_sign_in(spec, challenge) from None
+        kept = FlowSecrets(
+            server_url=spec.url or "",
+            authorization_server=server,
+            client=client,
+            redirect_uri=terms.redirect_uri if terms.is_device else client.redirect_uri or terms.redirect_uri,
+            resource=discovery.resource,
+            scopes=scopes or (),
+            begun_by=terms.begun_by,
+        )
         start = self._start_device if terms.is_device else self._start_browser
-        flow = await start(spec, principal, terms, client, server, discovery.resource, scopes or ())
+        flow = await start(spec, principal, kept)
         self._record(spec.name, principal, terms.begun_by, BEGUN, "")
         return flow
 
@@ -239,59 +256,25 @@ class SignIns:
             )
         return ()
 
-    async def _start_browser(
-        self,
-        spec: ServerSpec,
-        principal: str,
-        terms: SignInTerms,
-        client: OAuthClient,
-        server: AuthorizationServer,
-        resource: str | None,
-        scopes: tuple[str, ...],
-    ) -> Flow:
+    async def _start_browser(self, spec: ServerSpec, principal: str, kept: FlowSecrets) -> Flow:
         request = build_authorization_request(
-            server,
-            client,
-            redirect_uri=terms.redirect_uri,
-            scopes=scopes or None,
-            resource=resource,
+            kept.authorization_server,
+            kept.client,
+            redirect_uri=kept.redirect_uri,
+            scopes=kept.scopes or None,
+            resource=kept.resource,
             params=spec.sign_in.params,
         )
-        kept = FlowSecrets(
-            server_url=spec.url or "",
-            authorization_server=server,
-            client=client,
-            redirect_uri=terms.redirect_uri,
-            resource=resource,
-            scopes=scopes,
-            begun_by=terms.begun_by,
-            url=request.url,
-            state=request.state,
-            verifier=request.verifier,
-        )
+        kept = replace(kept, url=request.url, state=request.state, verifier=request.verifier)
         row = _make_row(spec, principal, request.state, _TIME_TO_AGREE)
         await self._vault.save_flow(row, kept)
         return describe_flow(row, kept, time.time())
 
-    async def _start_device(
-        self,
-        spec: ServerSpec,
-        principal: str,
-        terms: SignInTerms,
-        client: OAuthClient,
-        server: AuthorizationServer,
-        resource: str | None,
-        scopes: tuple[str, ...],
-    ) -> Flow:
-        device = await authorize_device(Fetcher.of(spec), server, client, scopes=scopes or None, resource=resource)
-        kept = FlowSecrets(
-            server_url=spec.url or "",
-            authorization_server=server,
-            client=client,
-            redirect_uri=terms.redirect_uri,
-            resource=resource,
-            scopes=scopes,
-            begun_by=terms.begun_by,
+    async def _start_device(self, spec: ServerSpec, principal: str, kept: FlowSecrets) -> Flow:
+        server, client, scopes = kept.authorization_server, kept.client, kept.scopes or None
+        device = await authorize_device(Fetcher.of(spec), server, client, scopes=scopes, resource=kept.resource)
+        kept = replace(
+            kept,
             device_code=device.device_code,
             user_code=device.user_code,
             verification_uri=device.verification_uri,
@@ -299,7 +282,7 @@ class SignIns:
         )
         row = _make_row(spec, principal, secrets.token_urlsafe(32), min(device.expires_in, 2 * _TIME_TO_AGREE))
         await self._vault.save_flow(row, kept)
-        self._tasks.spawn(self._end(row, terms.begun_by, self._wait_for_device(row, kept, device.interval)))
+        self._tasks.spawn(self._end(row, kept.begun_by, self._wait_for_device(row, kept, device.interval)))
         return describe_flow(row, kept, time.time())
 
     async def _wait_for_device(self, row: FlowRow, kept: FlowSecrets, interval: float) -> None:
@@ -324,12 +307,13 @@ class SignIns:
             interval = answer.interval
         raise unavailable("nobody answered in time", retryable=False)
 
-    async def _finish(self, row: FlowRow, query: Mapping[str, str]) -> Flow:
+    async def _finish(self, row: FlowRow, query: Mapping[str, str], came_to: str | None) -> Flow:
         kept = await self._open(row)
-        return await self._end(row, "" if kept is None else kept.begun_by, self._take_answer(row, query))
+        return await self._end(row, "" if kept is None else kept.begun_by, self._take_answer(row, query, came_to))
 
-    async def _take_answer(self, row: FlowRow, query: Mapping[str, str]) -> None:
+    async def _take_answer(self, row: FlowRow, query: Mapping[str, str], came_to: str | None) -> None:
         kept = await self._vault.open_flow(row)
+        check_address(came_to, kept.redirect_uri)
         code = read_code(query, state=kept.state, server=kept.authorization_server)
         if not await self._is_let_in(kept.begun_by, row.principal):
             raise Forbidden(_NOT_LET_IN)
@@ -427,17 +411,24 @@ class _Overtaken(Exception):  # noqa: N818  it names what happened to a sign-in
     """Somebody else ended it."""
 
 
-def _can_join(row: FlowRow, kept: FlowSecrets, spec: ServerSpec, terms: SignInTerms) -> bool:
-    """Whether a sign-in that is under way is the one that is asked for."""
+def _find_difference(row: FlowRow, kept: FlowSecrets, spec: ServerSpec, terms: SignInTerms) -> str:
+    """Why a sign-in that is under way is not the one that is asked for; empty if it is."""
     now = time.time()
-    if kept.server_url != spec.url or kept.is_device != terms.is_device or row.expires_at - now < _LEAST_LEFT:
-        return False
+    if kept.server_url != spec.url:
+        return "was for another address of the server"
+    if kept.is_device != terms.is_device:
+        return "was with a device code" if kept.is_device else "was in a browser"
     if not set(terms.scopes) <= set(kept.scopes):
-        return False
-    if terms.client_id is not None and terms.client_id != kept.client.client_id:
-        return False
+        return "did not ask for all of these scopes"
+    client = kept.client.client_id, kept.client.client_secret
+    if terms.client_id is not None and client != (terms.client_id, terms.client_secret):
+        return "was by another client"
+    if row.expires_at - now < _LEAST_LEFT:
+        return "had little time left"
     # Whoever begins at the same moment elsewhere gets the same; later on, whoever listened there may be gone.
-    return kept.is_device or kept.redirect_uri == terms.redirect_uri or now - row.created_at < _JOIN_OTHERS
+    base = base_of(kept.redirect_uri, kept.authorization_server.issuer)
+    is_joined = kept.is_device or base == terms.redirect_uri or now - row.created_at < _JOIN_OTHERS
+    return "" if is_joined else "ends at another gateway"
 
 
 async def _ask_for_challenge(spec: ServerSpec, fetcher: Fetcher) -> Challenge | None:

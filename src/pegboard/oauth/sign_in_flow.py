@@ -34,6 +34,8 @@ class Flow:
     state: FlowState = "waiting"
     # Why it failed, for people.
     reason: str = ""
+    # What became of another one that was under way, for whoever began this one.
+    note: str = ""
     # Where the person is to go. Not for a log: it belongs to whoever asked.
     url: str | None = field(default=None, repr=False)
     # By a device code: what to type in, and where.

@@ -55,6 +55,10 @@ _SIGN_IN: Schema = {
         "server": TEXT,
         "state": {"enum": ["waiting", "done", "failed"]},
         "reason": {**TEXT, "description": "Why it failed."},
+        "note": {
+            **TEXT,
+            "description": "Why another sign-in, which was under way, was ended for this one.",
+        },
         "url": {**TEXT, "description": "Where a person signs in, in a browser."},
         "connect": {
             **TEXT,
@@ -221,14 +225,14 @@ async def _find_flow(rest: Rest, request: Request, wait: float = 0.0) -> Flow:
     """The sign-in of an address, if it is of whoever asks."""
     spec = _find_spec(rest, request)
     holder = _find_holder(rest, request, spec)
-    flow = await rest.board.oauth.watch(str(request.path_params["flow"]), 0.0)
+    flow = await rest.board.oauth.sign_ins.watch(str(request.path_params["flow"]), 0.0)
     if (flow.server, flow.principal) != (spec.name, holder):
         raise ToolFailure(ToolErrorCode.NOT_FOUND, "there is no such sign-in", retryable=False)
     return flow if not wait or flow.state != "waiting" else await rest.logins.watch(flow, wait)
 
 
 async def _finish_pasted(rest: Rest, pasted: object, spec: ServerSpec, holder: str) -> Flow:
-    from pegboard.oauth.authorization_response import AuthorizationRefused, read_query
+    from pegboard.oauth.authorization_response import AuthorizationRefused, read_address, read_query
 
     if not isinstance(pasted, str) or not pasted.strip():
         raise invalid("callback is needed: the address that the browser was sent to after you agreed")
@@ -236,7 +240,7 @@ async def _finish_pasted(rest: Rest, pasted: object, spec: ServerSpec, holder: s
         query = read_query(pasted.strip())
     except AuthorizationRefused as exc:
         raise invalid(f"callback: {exc}") from None
-    flow = await rest.board.oauth.finish(query, principal_id=holder)
+    flow = await rest.board.oauth.sign_ins.finish(query, principal_id=holder, came_to=read_address(pasted))
     if flow.server != spec.name:
         raise invalid(f"that was the answer of a sign-in to {flow.server}, which it has finished")
     return flow
@@ -270,6 +274,7 @@ def _flow_row(flow: Flow) -> dict[str, Any]:
         "server": flow.server,
         "state": flow.state,
         "reason": flow.reason or None,
+        "note": flow.note or None,
         "url": flow.url,
         "redirect": redirect_of(flow),
         "userCode": flow.user_code,
