@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -160,8 +161,8 @@ class Board:
     async def list_tools(self, sight: ListKey | None = None) -> View[RegisteredTool]:
         """The list a client sees now. It never waits for a server in the catalog, and a moment at most for new ones."""
         self.metrics.lists += 1
-        await self._discover_new()
         sight = sight or ListKey()
+        await self._discover_new(sight.filter)
         view = await self.lists.list_in_slices(sight)
         if len(view.items) > SHORT:
             await view.write()
@@ -170,7 +171,7 @@ class Board:
 
     async def list_entries(self, kind: str, wanted: Filter = EVERYTHING) -> View[CatalogEntry]:
         """The same for "prompts", "resources" or "templates"."""
-        await self._discover_new()
+        await self._discover_new(wanted)
         await self.discovery.discover_resources(NEW_SERVER_WAIT)
         if kind == "prompts":
             self.lists.prompts.record_served(wanted, self.lists.entries(kind, wanted))
@@ -185,8 +186,11 @@ class Board:
 
     async def find(self, query: str, limit: int = 10, wanted: Filter = EVERYTHING) -> tuple[list[ToolHit], int]:
         """The tools that fit a query best, and how many fit at all."""
-        await self._discover_new()
-        return await self.finder.find_in_slices(query, limit, wanted.admits if wanted != EVERYTHING else None)
+        await self._discover_new(wanted)
+        found, total = await self.finder.find_in_slices(query, limit, wanted.admits if wanted != EVERYTHING else None)
+        if wanted.holder is not None:
+            found = [replace(hit, tool=wanted.pick(hit.tool)) for hit in found]
+        return found, total
 
     def describe(self, tool: RegisteredTool, wanted: Filter = EVERYTHING) -> dict[str, Any]:
         """One tool in full: everything its server says of it, and everything we know. What a server says of all of its
@@ -194,7 +198,7 @@ class Board:
         row = dict(tool.definition)
         row["server"] = tool.server_name
         row["originalName"] = tool.original_name
-        row["availability"] = self.configured.availability(tool).to_dict()
+        row["availability"] = self.configured.availability(tool, wanted).to_dict()
         row["category"] = category(tool)
         row["keywords"] = list(self.finder.keywords(tool))
         server = tool.server_name
@@ -269,9 +273,11 @@ class Board:
         self.loaded.leave(key)
         await self.configured.leave_session(key)
 
-    async def _discover_new(self) -> None:
+    async def _discover_new(self, wanted: Filter) -> None:
         self.discovery.refresh_stale()
         await self.discovery.discover_new(NEW_SERVER_WAIT)
+        if wanted.holder is not None:
+            await self.discovery.own.discover(wanted.holder, NEW_SERVER_WAIT)
 
     def _config_keywords(self, tool: RegisteredTool) -> Sequence[str]:
         spec = self.settings.servers.get(tool.server_name or "")

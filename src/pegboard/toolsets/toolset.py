@@ -51,8 +51,8 @@ class BoardApi(Protocol):
         """The tool of this name; raises `ToolFailure` with the nearest names where there is none."""
         ...
 
-    def availability(self, tool: RegisteredTool) -> ToolAvailability:
-        """Whether a tool can be used now."""
+    def availability(self, tool: RegisteredTool, wanted: Filter) -> ToolAvailability:
+        """Whether a tool can be used now by whoever has this filter."""
         ...
 
     def describe(self, tool: RegisteredTool, wanted: Filter) -> Mapping[str, Any]:

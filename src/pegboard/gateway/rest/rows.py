@@ -10,13 +10,16 @@ from pegboard.access.access import Access
 from pegboard.board import Board
 from pegboard.clients.caller import Caller
 from pegboard.listing.view import EVERYTHING, Filter
-from pegboard.servers.http.refusal import SIGN_IN_WORDS
+from pegboard.servers.connection_key import is_per_user
+from pegboard.servers.http.refusal import SIGN_IN_WORDS, wants_sign_in
 from pegboard.servers.server import Server
 from pegboard.servers.server_state import ServerState
 from pegboard.tool import RegisteredTool
 
 # A server may have thousands of tools that cannot be registered.
 _MOST_LEFT_OUT = 100
+# States of a server that is there for whoever has signed in.
+_WORKING = {ServerState.CONNECTED, ServerState.IDLE, ServerState.REGISTERED}
 
 
 def server_rows(board: Board, wanted: Filter = EVERYTHING) -> list[dict[str, Any]]:
@@ -56,13 +59,23 @@ def server_row(board: Board, server: Server, wanted: Filter = EVERYTHING) -> dic
         row["rejected"] = dict(islice(known.rejected.items(), _MOST_LEFT_OUT))
     if cuts := board.discovery.cuts.get(server.name):
         row["cut"] = list(cuts.values())
-    return row
+    return row if wanted.holder is None or not is_per_user(server.spec) else _own_row(board, server, wanted, row)
 
 
 def needs_login(server: Server) -> bool:
     """Whether a server waits for somebody who signs in to it."""
     said = server.last_error or ""
     return server.state is ServerState.NEEDS_AUTH and server.spec.signs_in and said.startswith(SIGN_IN_WORDS)
+
+
+def _own_row(board: Board, server: Server, wanted: Filter, row: dict[str, Any]) -> dict[str, Any]:
+    """The same for one of those who each sign in to it: nothing that tells of what others are shown."""
+    row = {key: value for key, value in row.items() if key not in {"conflicts", "rejected", "cut"}}
+    row["tools"] = sum(1 for tool in board.all_tools() if tool.server_name == server.name and wanted.admits(tool))
+    if server.state in _WORKING and board.discovery.own.needs_sign_in(server.name, wanted.holder):
+        said = wants_sign_in(server.name).removeprefix(f"{server.name} ")
+        row |= {"state": ServerState.NEEDS_AUTH.value, "lastError": said, "needsLogin": True}
+    return row
 
 
 def _partial_row(board: Board, server: Server, access: Access) -> dict[str, Any]:
@@ -76,7 +89,7 @@ def _partial_row(board: Board, server: Server, access: Access) -> dict[str, Any]
 
 def tool_rows(board: Board, wanted: Filter = EVERYTHING, status: str | None = None) -> list[dict[str, Any]]:
     """Every tool that passes the filter, by name, with whether it can be used."""
-    rows = [tool_row(board, tool) for tool in board.all_tools() if wanted.admits(tool)]
+    rows = [tool_row(board, wanted.pick(tool), wanted) for tool in board.all_tools() if wanted.admits(tool)]
     if status is None:
         return rows
     if status == "unavailable":
@@ -84,13 +97,13 @@ def tool_rows(board: Board, wanted: Filter = EVERYTHING, status: str | None = No
     return [row for row in rows if row["status"] == status]
 
 
-def tool_row(board: Board, tool: RegisteredTool) -> dict[str, Any]:
+def tool_row(board: Board, tool: RegisteredTool, wanted: Filter = EVERYTHING) -> dict[str, Any]:
     """One tool in brief."""
     return {
         "name": tool.name,
         "server": tool.server_name,
         "description": tool.definition.get("description", ""),
-        **board.availability(tool).to_dict(),
+        **board.availability(tool, wanted).to_dict(),
     }
 
 

@@ -39,9 +39,9 @@ class DiscoveryTool(ResultTool):
     def __init__(self, board: BoardApi) -> None:
         self._board = board
 
-    def _remark(self, tool: RegisteredTool) -> str | None:
+    def _remark(self, tool: RegisteredTool, caller: Caller) -> str | None:
         """Why a tool cannot be used now, if so."""
-        available = self._board.availability(tool)
+        available = self._board.availability(tool, caller.client.filter)
         if available.status == "available":
             return None
         return one_line(f"{tool.name} is {available.status} now: {available.reason or 'no reason is known'}", 200)
@@ -93,7 +93,7 @@ class ToolFind(DiscoveryTool):
         seen = [
             Sighting(
                 each,
-                self._board.availability(each.tool),
+                self._board.availability(each.tool, caller.client.filter),
                 each.tool.name in active,
                 self._board.lists.is_listed(each.tool.name, caller.client.list_key),
             )
@@ -144,7 +144,7 @@ class ToolLoad(DiscoveryTool):
         caller = self.caller()
         tools = await self._all(list(dict.fromkeys(arguments["names"])), caller)
         names = [tool.name for tool in tools]
-        remarks = [remark for tool in tools if (remark := self._remark(tool))]
+        remarks = [remark for tool in tools if (remark := self._remark(tool, caller))]
         is_listed = self._board.lists.is_listed
         new = [name for name in names if not is_listed(name, caller.client.list_key)]
         unloaded = await self._board.loaded.add(caller.client.board, names) if caller.client.board is not None else []
@@ -230,7 +230,7 @@ class ToolActive(DiscoveryTool):
                 continue
             tool = self._board.lookup_tool(name, caller.client.filter)
             words = "" if tool is None else one_line(str(tool.definition.get("description") or ""), 160)
-            remark = "it is not there now" if tool is None else self._remark(tool)
+            remark = "it is not there now" if tool is None else self._remark(tool, caller)
             tools.append({"name": name, "description": " ".join(filter(None, [words, remark and f"({remark})"]))})
         return {"tools": tools, "count": len(tools), "message": _say_active(caller.client, len(tools))}
 
