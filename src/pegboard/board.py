@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -164,8 +165,8 @@ class Board:
     async def list_tools(self, sight: ListKey | None = None) -> View[RegisteredTool]:
         """The list a client sees now. It never waits for a server in the catalog, and a moment at most for new ones."""
         self.metrics.lists += 1
-        await self._discover_new()
         sight = sight or ListKey()
+        await self._discover_new(sight.filter)
         view = await self.lists.list_in_slices(sight)
         if len(view.items) > SHORT:
             await view.write()
@@ -174,7 +175,7 @@ class Board:
 
     async def list_entries(self, kind: str, wanted: Filter = EVERYTHING) -> View[CatalogEntry]:
         """The same for "prompts", "resources" or "templates"."""
-        await self._discover_new()
+        await self._discover_new(wanted)
         await self.discovery.discover_resources(NEW_SERVER_WAIT)
         if kind == "prompts":
             self.lists.prompts.record_served(wanted, self.lists.entries(kind, wanted))
@@ -189,12 +190,15 @@ class Board:
 
     async def find(self, query: str, limit: int = 10, wanted: Filter = EVERYTHING) -> tuple[list[ToolHit], int]:
         """The tools that fit a query best, and how many fit at all."""
-        await self._discover_new()
-        return await self.finder.find_in_slices(query, limit, wanted.admits if wanted != EVERYTHING else None)
+        await self._discover_new(wanted)
+        found, total = await self.finder.find_in_slices(query, limit, wanted.admits if wanted != EVERYTHING else None)
+        if wanted.holder is not None:
+            found = [replace(hit, tool=wanted.pick(hit.tool)) for hit in found]
+        return found, total
 
     def availability(self, tool: RegisteredTool, client: Client | None = None) -> Availability:
         """Whether a tool can be used now, and if not, why, in words for this client."""
-        found = self.configured.availability(tool)
+        found = self.configured.availability(tool, EVERYTHING if client is None else client.filter)
         return found if client is None else self.sign_in_advice.availability(found, tool.server_name, client)
 
     def describe(self, tool: RegisteredTool, client: Client | None = None) -> dict[str, Any]:
@@ -279,9 +283,11 @@ class Board:
         self.loaded.leave(key)
         await self.configured.leave_session(key)
 
-    async def _discover_new(self) -> None:
+    async def _discover_new(self, wanted: Filter) -> None:
         self.discovery.refresh_stale()
         await self.discovery.discover_new(NEW_SERVER_WAIT)
+        if wanted.holder is not None:
+            await self.discovery.own.discover(wanted.holder, NEW_SERVER_WAIT)
 
     def _config_keywords(self, tool: RegisteredTool) -> Sequence[str]:
         spec = self.settings.servers.get(tool.server_name or "")

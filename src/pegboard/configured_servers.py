@@ -10,13 +10,15 @@ from pegboard.catalog.discovery import Discovery
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.config import ServerSpec
 from pegboard.gate import Gate
-from pegboard.listing.view import Filter
+from pegboard.listing.view import EVERYTHING, Filter
 from pegboard.log import logger
 from pegboard.oauth.live_token import GrantChange
 from pegboard.oauth.oauth import OAuth
 from pegboard.relay.relay import Relay
 from pegboard.servers.authorization import Authorization, Authorize
 from pegboard.servers.availability import Availability, availability_of
+from pegboard.servers.connection_key import principal_in
+from pegboard.servers.http.refusal import wants_sign_in
 from pegboard.servers.message import Params
 from pegboard.servers.orphan_reaper import OrphanReaper
 from pegboard.servers.server import Server
@@ -46,6 +48,7 @@ class ConfiguredServers:
         self._gate = gate
         self._discovery = discovery
         self._relay = relay
+        discovery.own.authorize = self._authorization_of
         oauth.on_change(self._on_sign_in)
         self._on_change = on_change
         # What a server says or asks outside of any request is the relay's business.
@@ -93,14 +96,18 @@ class ConfiguredServers:
             if not server.spec.prefix and server.spec.enabled:
                 await self._discovery.restore(name)
 
-    def availability(self, tool: RegisteredTool) -> Availability:
-        """Whether a tool can be used now, and if not, why."""
+    def availability(self, tool: RegisteredTool, wanted: Filter = EVERYTHING) -> Availability:
+        """Whether a tool can be used now by whoever has this filter, and if not, why."""
         if tool.server_name is None:
             return Availability("available")
         server = self.by_name.get(tool.server_name)
         if server is None:
             return Availability("disabled", "the server was removed from the config")
-        return availability_of(server, self._discovery.stale_since.get(server.name))
+        found = availability_of(server, self._discovery.stale_since.get(server.name))
+        if found.status == "available" and self._discovery.own.needs_sign_in(server.name, wanted.holder):
+            # It is there for others.
+            return Availability("needs_auth", wants_sign_in(server.name).removeprefix(f"{server.name} "))
+        return found
 
     def tool_count(self, name: str) -> int:
         """How many tools of a server are known, whether it is enabled or not."""
@@ -124,10 +131,12 @@ class ConfiguredServers:
         logger().debug("server.state", server=server.name, state=server.state)
         self._on_change()
 
-    def on_list_changed(self, server: Server) -> None:
-        """A server said that a list of its changed."""
+    def on_list_changed(self, server: Server, key: str | None) -> None:
+        """A server said that a list of its changed, to all or to one principal."""
         if server.spec.enabled:
             self._discovery.on_list_changed(server.name)
+            if (principal_id := principal_in(key)) is not None:
+                self._discovery.own.on_list_changed(server.name, principal_id)
 
     def on_resource_updated(self, server: Server, key: str | None, params: Params) -> None:
         """A server said that a resource changed."""
@@ -139,9 +148,20 @@ class ConfiguredServers:
         if server is None:
             return
         if change in {"signed_in", "changed"}:
-            self._tasks.spawn(server.on_signed_in(principal))
+            self._tasks.spawn(self._follow_sign_in(server, principal))
         elif change == "signed_out":
-            self._tasks.spawn(server.on_signed_out(principal))
+            self._tasks.spawn(self._follow_sign_out(server, principal))
+        else:
+            # Its requests are refused from now on, which says the rest.
+            self._tasks.spawn(self._discovery.own.on_signed_out(name, principal))
+
+    async def _follow_sign_in(self, server: Server, principal: str) -> None:
+        await server.on_signed_in(principal)
+        self._discovery.own.on_signed_in(server.name, principal)
+
+    async def _follow_sign_out(self, server: Server, principal: str) -> None:
+        await server.on_signed_out(principal)
+        await self._discovery.own.on_signed_out(server.name, principal)
 
     def _add(self, spec: ServerSpec) -> None:
         self.removed.pop(spec.name, None)

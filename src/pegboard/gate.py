@@ -42,6 +42,7 @@ class Gate:
             tool = self._registry.get(name)
             if tool is None or not self.admits(tool, wanted):
                 return None
+            tool = wanted.pick(tool)
             # Whether a tool is for this machine alone may change at any moment, and a long filter is not worth keeping.
             if not wanted.remote and not wanted.is_long:
                 self._decided[name, wanted] = tool

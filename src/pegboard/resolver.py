@@ -15,6 +15,9 @@ from pegboard.gate import Gate, refusal_of_remote
 from pegboard.listing.view import EVERYTHING, Filter
 from pegboard.names import FORMER_NAMES, SEPARATOR, nearest, parse
 from pegboard.result import ToolErrorCode, ToolFailure, unavailable
+from pegboard.servers.authorization import Challenge
+from pegboard.servers.connection_key import is_per_user
+from pegboard.servers.http.refusal import NeedsAuth
 from pegboard.servers.server import Server
 from pegboard.text import quote_start
 from pegboard.tool import RegisteredTool
@@ -23,6 +26,8 @@ from pegboard.tool import RegisteredTool
 _COMPARED, _LIKELY = 300, 30
 # How much of a name that somebody made up is said back to them.
 _SHOWN = 200
+# Seconds that a call waits for the list of its caller's own.
+_PATIENCE = 10.0
 
 
 class UnknownTool(ToolFailure):
@@ -56,6 +61,7 @@ class ToolResolver:
         tool = self._gate.tool(name, wanted)
         if tool is None:
             # Also where there is one that this client may not see: to it, it is as if there were none.
+            await self._discover_own(name, wanted)
             await self._discover_owner(name, wanted)
             tool = self._gate.tool(name, wanted)
         if tool is None:
@@ -67,7 +73,21 @@ class ToolResolver:
         tool = self._registry.get(name) or next(
             (tool for tool in self._servers.iter_shelved() if tool.name == name), None
         )
-        return tool if tool is not None and wanted.admits(tool) else None
+        return wanted.pick(tool) if tool is not None and wanted.admits(tool) else None
+
+    async def _discover_own(self, name: str, wanted: Filter) -> None:
+        """The caller's own sign-in may show a tool that is not known yet; without one, it is to sign in first, whatever
+        the tool is called."""
+        if wanted.holder is None:
+            return
+        for server in self._possible_owners(name, wanted):
+            if is_per_user(server.spec):
+                await self._discovery.own.discover(wanted.holder, _PATIENCE, server.name)
+        parts = parse(name)
+        if parts is None or not wanted.admits_server(parts[0]) or self._gate.tool(name, wanted) is not None:
+            return
+        if self._discovery.own.needs_sign_in(parts[0], wanted.holder):
+            raise NeedsAuth(parts[0], Challenge(401), signs_in=True, has_sign_in=True)
 
     async def _discover_owner(self, name: str, wanted: Filter) -> None:
         """The owner of a name that is not in the catalog may be off, or may never have been asked."""

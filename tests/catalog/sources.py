@@ -70,14 +70,14 @@ class Source:
         self.others_gate = asyncio.Event()
         self.others_gate.set()
 
-    async def list_kind(self, method: str, field: str) -> Offer | None:
+    async def list_kind(self, method: str, field: str, *, key: str | None = None) -> Offer | None:
         """What it has besides tools, as soon as the gate of the others is open."""
         await self.others_gate.wait()
         if isinstance(items := self.others.get(field), Exception):
             raise items
         return None if items is None else Offer(list(items))
 
-    async def list_tools(self, *, for_call: bool = False) -> Offer:
+    async def list_tools(self, *, for_call: bool = False, key: str | None = None) -> Offer:
         del for_call
         self.asked += 1
         self.on_ask()

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from harness import HERE, Entry, eventually, open_board, toy
 from loopwatch import loopwatch, served_during
-from pegboard.catalog import discovery
+from pegboard.catalog import notice_pace
 from pegboard.catalog.registry import Exposure
 from pegboard.catalog.uri_template import MAX_TEMPLATES
 from pegboard.gateway.rest.rows import server_row
@@ -86,14 +86,14 @@ async def test_a_server_that_always_announces_changes_is_asked_less_and_less(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A notice after each list does not lead to a list after each notice; pauses double."""
-    monkeypatch.setattr(discovery, "_FIRST_NOTICE", 0.02)
+    monkeypatch.setattr(notice_pace, "_FIRST_NOTICE", 0.02)
     async with open_board(tmp_path, {"one": hoard("restless")}) as board:
         await board.refresh()
         pauses: list[float] = []
 
         async def watch() -> None:
             while len(pauses) < 6:
-                pause = board.discovery._noticed.get("one", (0.0, 0.0))[1]
+                pause = board.discovery.notices._asked.get("one", (0.0, 0.0))[1]
                 if pause and (not pauses or pause != pauses[-1]):
                     pauses.append(pause)
                 await asyncio.sleep(0.005)

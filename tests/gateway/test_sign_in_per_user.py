@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import queue
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +14,6 @@ import pytest
 
 from bearers import Headers, bearer_client, principal_of
 from harness import Gateway, RawClient, eventually, open_gateway
-from pegboard.catalog.stock import ServerOffer
 from pegboard.config import ServerSpec
 from pegboard.config.oauth_settings import OAuthSettings
 from pegboard.servers import connections
@@ -66,16 +64,6 @@ class Users:
     async def sign_in(self, name: str) -> None:
         self.grants[self.names[name]] = Grant(lambda: self.door.current(name), self.door.issue(name))
         await self.server.on_signed_in(self.names[name])
-
-    async def list_resource(self) -> None:
-        """Have it known whose the resource is, as if it were in a list."""
-        board = self.gateway.board
-        asked = board.discovery
-        await eventually(
-            lambda: board.library.knows("safe") and not (asked._running or asked._asking or asked._waiting)
-        )
-        offer = ServerOffer(resources=[{"uri": RESOURCE, "name": "text"}])
-        await board.library.put("safe", offer)
 
     async def sign_out(self, name: str) -> None:
         self.grants[self.names[name]] = Grant(lambda: None)
@@ -196,38 +184,34 @@ async def test_update_reaches_its_user_alone(tmp_path: Path) -> None:
     async with protected_server(tmp_path, "handshake", features=features) as users:
         ada, bob = await users.add("ada"), await users.add("bob")
         async with bearer_client(users.gateway, ada) as first, bearer_client(users.gateway, bob) as second:
-            await users.list_resource()
-            uri = RESOURCE
-            streams: list[queue.Queue[Any]] = []
             for client in (first, second):
-                before = list(users.toy.standing)
-                await client.request("resources/subscribe", {"uri": uri})
-                await eventually(lambda b=before: len(users.toy.standing) > len(b))
-                streams += [each for each in users.toy.standing if each not in before]
-            assert len(streams) == 2
-            streams[0].put({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}})
-            await first.until_heard("notifications/resources/updated")
-            streams[1].put({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}})
-            await second.until_heard("notifications/resources/updated")
+                await client.until_in("resources", RESOURCE)
+                await client.request("resources/subscribe", {"uri": RESOURCE})
+            # Theirs, and the one of the list for all.
+            await eventually(lambda: len(users.toy.standing) == 3)
+            for stream in users.toy.standing:
+                params = {"uri": RESOURCE}
+                stream.put({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": params})
+            for client in (first, second):
+                await client.until_heard("notifications/resources/updated")
             assert [len(each.said("notifications/resources/updated")) for each in (first, second)] == [1, 1]
 
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_what_one_has_is_in_no_list_of_others(tmp_path: Path, era: str) -> None:
-    """Lists are had with somebody's token: tools are listed, and what may be theirs alone is not asked for."""
+    """Resources, templates and prompts are listed for whoever has signed in; tools for all, as long as they are the
+    same."""
     features = ["tools", "resources", "prompts", "templates"]
     async with protected_server(tmp_path, era, features=features) as users:
         ada, bob = await users.add("ada"), await users.add("bob", signed_in=False)
         async with bearer_client(users.gateway, ada) as first, bearer_client(users.gateway, bob) as second:
             await second.until_in("tools", "safe__echo")
-            await eventually(lambda: users.gateway.board.library.knows("safe"))
-            for client in (first, second):
-                assert (await client.request("resources/list"))["resources"] == []
-                assert (await client.request("resources/templates/list"))["resourceTemplates"] == []
-                assert (await client.request("prompts/list"))["prompts"] == []
-        assert users.door.admitted["tools/list"]
-        asked = ("resources/list", "resources/templates/list", "prompts/list")
-        assert not any(users.door.admitted[method] for method in asked)
+            await first.until_in("resources", RESOURCE)
+            assert (await first.request("resources/templates/list"))["resourceTemplates"]
+            assert (await first.request("prompts/list"))["prompts"]
+            assert (await second.request("resources/list"))["resources"] == []
+            assert (await second.request("resources/templates/list"))["resourceTemplates"] == []
+            assert (await second.request("prompts/list"))["prompts"] == []
 
 
 async def test_what_one_has_read_is_nobody_elses(tmp_path: Path) -> None:
@@ -239,7 +223,7 @@ async def test_what_one_has_read_is_nobody_elses(tmp_path: Path) -> None:
         }  # fmt: skip
         ada = await users.add("ada")
         async with bearer_client(users.gateway, ada, "2026-07-28") as client:
-            await users.list_resource()
+            await client.until_in("resources", RESOURCE)
             read = await client.request("resources/read", {"uri": RESOURCE})
             assert (read["contents"][0]["text"], read["cacheScope"]) == ("mine", "private")
             assert (await client.request("tools/list"))["cacheScope"] == "private"

@@ -67,7 +67,7 @@ class Ear:
     def on_state_changed(self, server: Server) -> None:
         """Not here."""
 
-    def on_list_changed(self, server: Server) -> None:
+    def on_list_changed(self, server: Server, key: str | None) -> None:
         """Not here."""
 
     def on_resource_updated(self, server: Server, key: str | None, params: Params) -> None:

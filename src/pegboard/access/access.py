@@ -9,6 +9,7 @@ from typing import Protocol
 from pegboard.access.deny import denies
 from pegboard.access.quota import Quota
 from pegboard.access.rule import DISCOVERY, Rule, RuledItem, denies_name, matches_any
+from pegboard.access.sight import Sight
 from pegboard.lru_dict import LruDict
 
 # By server: patterns of its own names for tools that only read, whatever the server says of them.
@@ -24,15 +25,20 @@ class AccessItem(RuledItem, Protocol):
 
 
 class Access:
-    """Rules that all hold. The same rules are the same access: lists are made once for all who have it."""
+    """Rules that all hold, and what sign-ins to servers show. The same of both is the same access: lists are made once
+    for all who have it."""
 
-    __slots__ = ("_hash", "_quotas", "_read_only_tools", "limits_calls", "needs_scopes", "rules")
+    __slots__ = ("_hash", "_quotas", "_read_only_tools", "limits_calls", "needs_scopes", "rules", "sight")
 
-    def __init__(self, rules: tuple[Rule, ...], read_only_tools: ReadOnlyTools = lambda _: ()) -> None:
+    def __init__(
+        self, rules: tuple[Rule, ...], read_only_tools: ReadOnlyTools = lambda _: (), sight: Sight | None = None
+    ) -> None:
         self.rules = rules
+        # `None` where no server has lists of each principal's own.
+        self.sight = sight
         self._read_only_tools = read_only_tools
         # A filter is a key of every call.
-        self._hash = hash(rules)
+        self._hash = hash((rules, sight))
         # Whether there is any limit at all: every call asks, and most principals have none.
         self.limits_calls = any(
             not quota.is_unlimited
@@ -47,10 +53,12 @@ class Access:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Access) and self.rules == other.rules)
+        return self is other or (isinstance(other, Access) and self.rules == other.rules and self.sight == other.sight)
 
     def admits(self, item: AccessItem) -> bool:
         """Whether a tool or a prompt is there for this principal."""
+        if self.sight is not None and not self.sight.shows(item):
+            return False
         return all(rule.admits(item) and (not rule.read_only or self._only_reads(item)) for rule in self.rules)
 
     def admits_name(self, name: str) -> bool:

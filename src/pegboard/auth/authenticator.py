@@ -21,13 +21,14 @@ from pegboard.auth.jwts import Jwts
 from pegboard.auth.proof import is_proven
 from pegboard.auth.reach import Reach
 from pegboard.auth.refused import AuthRefused
-from pegboard.auth.rule_book import RuleBook
+from pegboard.auth.rule_book import RuleBook, SightOf
 from pegboard.auth.token import PREFIX, StaticToken
 from pegboard.auth.tokens import Tokens
 from pegboard.clients.locality import is_remote, share_holder
 from pegboard.clients.peer_user import peer_of
 from pegboard.config import Settings
 from pegboard.log import logger
+from pegboard.servers.connection_key import is_per_user
 
 _NOBODY = "this gateway wants to know who asks: send Authorization: Bearer TOKEN (`pegboard token add NAME` makes one)"
 _ANOTHER_USER = f"{_NOBODY}. Another user of this machine needs one, too"
@@ -50,15 +51,18 @@ class Authenticator:
         *,
         own_names: frozenset[str] = frozenset(),
         on_successor: Callable[[Principal], None] = lambda _: None,
+        sight_of: SightOf = lambda _: None,
     ) -> None:
         self._settings = settings
         # Told of a principal that goes on under other rules.
         self._on_successor = on_successor
+        # Asked as long as there are servers that everybody signs in to for themselves.
+        self._sight_of, self._has_sights = sight_of, False
         self.reach = reach
         # Of the run file: whoever can read that is the user of this machine.
         self._secret = secret
         # As of which settings everybody is known.
-        self._read_of: AuthSettings | None = None
+        self._read_of: Settings | None = None
         self._required_before: Required | None = None
         # How often that has changed: what was found out about a request before is not so any more.
         self.generation = 0
@@ -71,13 +75,14 @@ class Authenticator:
     @property
     def rules(self) -> RuleBook:
         """The rules of the config as it is now. With other rules everybody is somebody else."""
-        auth = self._settings().auth
-        if auth is self._read_of:
+        settings, before = self._settings(), self._read_of
+        if settings is before:
             return self._rules
-        changed, self._read_of = auth != self._read_of, auth
-        if changed:
+        auth, self._read_of = settings.auth, settings
+        had_sights, self._has_sights = self._has_sights, any(map(is_per_user, settings.servers.values()))
+        if before is None or auth != before.auth or had_sights != self._has_sights:
             self.generation += 1
-            self._rules = RuleBook(auth, self._read_only_tools)
+            self._rules = RuleBook(auth, self._read_only_tools, *([self._sight_of] if self._has_sights else []))
             self._follow_both()
             self.tokens.apply_rules()
             self.jwts.apply(auth)

@@ -4,48 +4,55 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 
 from pegboard.access.access import Access, ReadOnlyTools
 from pegboard.access.principal import ANONYMOUS, LOCAL, Principal
 from pegboard.access.rule import Rule
 from pegboard.access.settings import AuthSettings
+from pegboard.access.sight import Sight
 from pegboard.auth.token import StaticToken
 
 _WILD = frozenset("*?[")
 _KIND = "token:"
+# What the sign-ins of a principal, by its id, show of servers; `None` where each shows everybody the same.
+SightOf = Callable[[str], Sight | None]
 
 
 class RuleBook:
     """The rules of a config, as they apply to principals."""
 
-    def __init__(self, settings: AuthSettings, read_only_tools: ReadOnlyTools) -> None:
+    def __init__(
+        self, settings: AuthSettings, read_only_tools: ReadOnlyTools, sight_of: SightOf = lambda _: None
+    ) -> None:
         self._rules = settings.rules
         self._read_only_tools = read_only_tools
+        self._sight_of = sight_of
 
     def local(self) -> Principal:
         """The user that the gateway runs as, who may do everything if no rule is for it; `*` does not mean it."""
         rule = self._first(["local"])
-        access, admin = (None, True) if rule is None else (self._access(rule), rule.admin)
-        return Principal("local", LOCAL.id, LOCAL.name, access, admin=admin)
+        return Principal(
+            "local", LOCAL.id, LOCAL.name, self._access_by(LOCAL.id, rule), admin=rule is None or rule.admin
+        )
 
     def anonymous(self) -> Principal:
         """Whoever is let in without saying who they are; `*` does not mean them."""
         rule = self._first(["anonymous"])
-        access = None if rule is None else self._access(rule)
-        return Principal("anonymous", ANONYMOUS.id, ANONYMOUS.name, access)
+        return Principal("anonymous", ANONYMOUS.id, ANONYMOUS.name, self._access_by(ANONYMOUS.id, rule))
 
     def of_token(self, token: StaticToken) -> Principal:
         """A token has its own rule, and that of the config where one names it; `*` does not mean it."""
         named = self.rule_of_token(token)[1]
         rules = (token.rule,) if named is None else (token.rule, named)
         valid_until = math.inf if token.expires_at is None else token.expires_at
+        principal_id = token_principal_id(token.id)
         return Principal(
             "token",
-            token_principal_id(token.id),
+            principal_id,
             token.name,
-            self._access(*rules),
+            self._access(principal_id, *rules),
             admin=token.rule.admin and (named is None or named.admin or named.hides_nothing),
             valid_until=valid_until,
         )
@@ -71,11 +78,12 @@ class RuleBook:
         rule = self._first(names, everybody=True)
         if rule is None:
             return None
+        principal_id = f"jwt:{_digest(issuer, subject, client_id)}"
         return Principal(
             "jwt",
-            f"jwt:{_digest(issuer, subject, client_id)}",
+            principal_id,
             subject,
-            self._access(rule),
+            self._access(principal_id, rule),
             admin=rule.admin,
             valid_until=valid_until,
             scopes=scopes,
@@ -89,9 +97,16 @@ class RuleBook:
         named = (each.removeprefix("scope:") for rule in self._rules for each in rule.who if each.startswith("scope:"))
         return frozenset(scope for scope in named if _WILD.isdisjoint(scope))
 
-    def _access(self, *rules: Rule) -> Access:
+    def _access(self, principal_id: str, *rules: Rule) -> Access:
         # What matters of a rule by now is what it gives, so that principals of several rules can share lists.
-        return Access(rules, self._read_only_tools)
+        return Access(rules, self._read_only_tools, self._sight_of(principal_id))
+
+    def _access_by(self, principal_id: str, rule: Rule | None) -> Access | None:
+        """The access of somebody who may have everything if no rule is for them."""
+        if rule is not None:
+            return self._access(principal_id, rule)
+        access = self._access(principal_id)
+        return None if access.sight is None else access
 
     def _first(self, names: list[str], *, everybody: bool = False) -> Rule | None:
         for rule in self._rules:

@@ -11,8 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from pegboard import exactjson
-from pegboard.catalog.registry import Exposure, ToolRegistry
+from pegboard.catalog.notice_pace import NoticePace
+from pegboard.catalog.own_lists import OwnLists
+from pegboard.catalog.registry import ToolRegistry
 from pegboard.catalog.resources import ResourceCatalog
+from pegboard.catalog.server_tools import Exposure
 from pegboard.catalog.stock import ServerOffer
 from pegboard.catalog.tool_source import Introduction, Offered, ToolSource
 from pegboard.config import ServerSpec
@@ -24,9 +27,6 @@ from pegboard.storage import CatalogRecord, CatalogStore, StorageError
 _LONGEST_PAUSE = 300.0
 _OTHERS = 1.0
 _LATER = 30.0
-# Pauses between the times that a server is asked because it says that its lists changed, and how long it has to be
-# quiet for them to begin anew.
-_FIRST_NOTICE, _LONGEST_NOTICE, _QUIET = 0.25, 60.0, 10.0
 
 
 class Discovery:
@@ -50,9 +50,9 @@ class Discovery:
         self._may_try = may_try
         self._running: dict[str, asyncio.Task[ToolResult[int]]] = {}
         self._again: set[str] = set()
-        # When a server's own notices last had it asked, and how long the next ones wait.
-        self._noticed: dict[str, tuple[float, float]] = {}
-        self._waiting: dict[str, asyncio.TimerHandle] = {}
+        self.notices = NoticePace[str](self.soon, self._is_enabled)
+        # What servers show to each principal's own sign-in.
+        self.own = OwnLists(registry, self._library, store, sources)
         # What is left out of each server's lists because they are too long, by kind.
         self.cuts: dict[str, dict[str, str]] = {}
         self._clock = clock
@@ -113,27 +113,11 @@ class Discovery:
             self._begin([name])
 
     def on_list_changed(self, name: str) -> None:
-        """A server said that its lists changed: ask it, at once the first time, then with pauses that grow.
+        """A server said that its lists changed: ask it, at once the first time, then with pauses that grow."""
+        self.notices.note(name)
 
-        However often it says so, the last time counts: what is asked after it is asked in the end.
-        """
-        if name in self._waiting:
-            return
-        now = asyncio.get_running_loop().time()
-        last, pause = self._noticed.get(name, (-_QUIET, _FIRST_NOTICE))
-        if now - last >= max(_QUIET, 2 * pause):
-            pause = _FIRST_NOTICE
-        elif now - last < pause:
-            self._waiting[name] = asyncio.get_running_loop().call_at(last + pause, self._ask_after_pause, name, pause)
-            return
-        self._noticed[name] = now, pause
-        self.soon(name)
-
-    def _ask_after_pause(self, name: str, pause: float) -> None:
-        del self._waiting[name]
-        if (source := self._sources().get(name)) is not None and source.spec.enabled:
-            self._noticed[name] = asyncio.get_running_loop().time(), min(2 * pause, _LONGEST_NOTICE)
-            self.soon(name)
+    def _is_enabled(self, name: str) -> bool:
+        return (source := self._sources().get(name)) is not None and source.spec.enabled
 
     def refresh_stale(self) -> None:
         """Whatever is past its TTL is asked again in the background; time alone never starts a process."""
@@ -176,11 +160,13 @@ class Discovery:
     async def load(self) -> dict[str, CatalogRecord]:
         """Take over what earlier runs have seen of the servers that are configured now."""
         records: dict[str, CatalogRecord] = {}
-        sources = self._sources()
-        for record in await self._store.load():
+        sources, stored = self._sources(), await self._store.load()
+        for record in stored:
             source = sources.get(record.server)
             if source is not None and source.spec.fingerprint == record.fingerprint:
                 records[record.server] = record
+        # First: nobody is to see what is not for all.
+        await self.own.load(stored)
         pace = Pace(waits=False)
         for name, record in records.items():
             await self._take_over(sources[name], record, pace)
@@ -195,6 +181,7 @@ class Discovery:
         self._forgive(name)
         if source is None:
             return
+        await self.own.restore(source.spec)
         stored = self._registry.server(name) is None
         record = await self._store.load_one(name, source.spec.fingerprint) if stored else None
         if (known := self._registry.server(name)) is not None:
@@ -206,6 +193,7 @@ class Discovery:
 
     async def put_away(self, name: str) -> None:
         """Take out of the catalog what a server has, until it is restored or discovered again."""
+        self.own.put_away(name)
         self._registry.remove_server_tools(name)
         await self._library.remove(name)
 
@@ -218,17 +206,19 @@ class Discovery:
         self._logged_errors.pop(spec.name, None)
         self.cuts.pop(spec.name, None)
         await self.put_away(spec.name)
+        await self.own.forget(spec)
         await self._store.forget(spec.name, spec.fingerprint)
 
     async def close(self) -> None:
         """End whatever is under way."""
         self._again.clear()
-        for timer in (*self._retries.values(), *self._waiting.values()):
+        self.notices.close()
+        for timer in self._retries.values():
             timer.cancel()
         tasks: list[asyncio.Task[Any]] = [*self._running.values(), *self._asking]
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, self.own.close(), return_exceptions=True)
 
     def _list_enabled(self) -> list[str]:
         return [name for name, source in sorted(self._sources().items()) if source.spec.enabled]
@@ -374,6 +364,7 @@ class Discovery:
         if count is None and self._counts(source, asked):
             # Only how they are to be shown is another way by now.
             return await self._take_in(source, asked, offered)
+        await self.own.follow(spec.name)
         return count
 
     def _counts(self, source: ToolSource, asked: str) -> bool:
@@ -449,6 +440,7 @@ class Discovery:
             discovered_at=discovered_at,
             pace=pace,
         )
+        await self.own.follow(spec.name)
         return count is not None
 
     async def _take_over(self, source: ToolSource, record: CatalogRecord, pace: Pace | None = None) -> None:

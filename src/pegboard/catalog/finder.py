@@ -159,8 +159,7 @@ class Finder:
         return tuple(dict.fromkeys([*own, *self._configured(tool)]))
 
     def _tools_by_server(self) -> dict[str, Mapping[str, RegisteredTool]]:
-        servers = {name: known.tools for name in self._registry.servers() if (known := self._registry.server(name))}
-        return {_OWN: self._registry.static(), **servers}
+        return {_OWN: self._registry.static(), **self._registry.groups()}
 
     def _enter(self, server: str, tools: Mapping[str, RegisteredTool]) -> Iterator[None]:
         return self._index.replacing(server, self._documents(tools.values()))

@@ -7,12 +7,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any, cast
 
 from pegboard import exactjson
 from pegboard.catalog.definitions import tool_problem
+from pegboard.catalog.server_tools import DEFAULT_TTL, Exposure, ServerTools
 from pegboard.catalog.sorting import sorting
 from pegboard.log import logger
 from pegboard.names import compose, foreign_prefix, is_snake_case, public_name
@@ -20,34 +21,10 @@ from pegboard.pace import Pace
 from pegboard.result import ToolError, ToolErrorCode, ToolResult, error_of, words_of
 from pegboard.tool import Disposable, RegisteredTool, ResultTool, Tool, handshake_definition
 
-DEFAULT_TTL = 300.0
+# Behind the name of a server: of the tools that it shows to some principals alone.
+_PRIVATE = " private"
 # How many tools that were left out are named, in the log and to people: a server can have thousands of them.
 _MOST_NAMED = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Exposure:
-    """How one server's tools are shown."""
-
-    prefix: bool = True
-    permits: Callable[[str], bool] = lambda _: True
-
-
-@dataclass(slots=True)
-class ServerTools:
-    """What is known of one server's tools."""
-
-    tools: dict[str, RegisteredTool] = field(default_factory=dict[str, RegisteredTool])
-    # The tools as the server sent them, bad ones included: for the catalog on disk, and to tell a change.
-    raw: list[Any] = field(default_factory=list[Any])
-    discovered_at: float = 0.0
-    ttl: float = DEFAULT_TTL
-    # Tools left out because a static tool has their name, or because something is wrong with them.
-    conflicts: tuple[str, ...] = ()
-    rejected: dict[str, str] = field(default_factory=dict[str, str])
-    exposure: Exposure = field(default_factory=Exposure)
-    # What each tool was made of, by its own name: one that stays the same is not judged again.
-    made_of: dict[str, tuple[Any, RegisteredTool]] = field(default_factory=dict[str, "tuple[Any, RegisteredTool]"])
 
 
 class ToolRegistry:
@@ -160,22 +137,46 @@ class ToolRegistry:
 
         `None`, and nothing is registered, if by then it is no longer wanted.
         """
-        known, pace, static = self._make_server_tools(tools, exposure, ttl, discovered_at), pace or Pace(), None
+        known = self._make_server_tools(tools, exposure, ttl, discovered_at)
+        await self._judge_in_slices(known, server, pace or Pace())
+        if not still():
+            return None
+        self._put(server, known)
+        return len(known.tools)
+
+    async def judge_in_slices(self, server: str, tools: list[Any], exposure: Exposure) -> Mapping[str, RegisteredTool]:
+        """What would become of a server's tools by the names that clients would use; nothing is registered."""
+        known = self._make_server_tools(tools, exposure, None, None)
+        await self._judge_in_slices(known, server, Pace())
+        return known.tools
+
+    async def _judge_in_slices(self, known: ServerTools, server: str, pace: Pace) -> None:
+        static = None
         # What static tools there are decides about names: where that changed meanwhile, all is judged once more.
         while self._static is not static:
             static = self._static
             for _ in self._judge(known, server):
                 if pace.is_over:
                     await pace.rest()
-        if not still():
-            return None
-        self._put(server, known)
-        return len(known.tools)
+
+    def put_private_tools(self, server: str, tools: Mapping[str, RegisteredTool]) -> None:
+        """Tools beside those of a server's own list, which it shows to some principals alone."""
+        known, key = self._servers.get(server), _private_key(server)
+        if known is not None and tools:
+            before = self._servers.get(key)
+            if before is None or before.tools != tools:
+                self._servers[key] = private = ServerTools(tools=dict(tools), exposure=known.exposure)
+                self._exchange(key, before, private)
+        elif (gone := self._servers.pop(key, None)) is not None:
+            self._exchange(key, gone, None)
+        self._publish_change()
 
     def remove_server_tools(self, server: str) -> ToolResult[int]:
         """Forget a server's tools and when they were discovered."""
         if not isinstance(server, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             return _refusal(f"server name {server!r} is not snake_case")
+        if _private_key(server) in self._servers:
+            self.put_private_tools(server, {})
         known = self._servers.pop(server, None)
         removed = len(known.tools) if known else 0
         if known is not None:
@@ -251,7 +252,12 @@ class ToolRegistry:
 
     def servers(self) -> list[str]:
         """Every server whose tools are known."""
-        return sorted(self._servers)
+        return sorted(server for server in self._servers if not server.endswith(_PRIVATE))
+
+    def groups(self) -> dict[str, Mapping[str, RegisteredTool]]:
+        """The tools of servers in groups, of which each has another mapping after each change: those of each server,
+        and those that it shows to some principals alone."""
+        return {server: self._servers[server].tools for server in sorted(self._servers)}
 
     def touch(self, server: str, ttl: float | None = None) -> None:
         """The same tools were found again: they are fresh from now on, and nothing changed."""
@@ -450,6 +456,10 @@ def _mcp_definition(name: object, definition: object) -> object:
     if "inputSchema" not in named and "input_schema" in named:
         named["inputSchema"] = named.pop("input_schema")
     return named
+
+
+def _private_key(server: str) -> str:
+    return f"{server}{_PRIVATE}"
 
 
 def _is_time(value: object) -> bool:

@@ -54,8 +54,10 @@ class ResourceCatalog:
         self._revision = self._laid_out = 0
         self._arranging = asyncio.Lock()
         self._layout = Layout()
-        # What it would be with only some of the servers, and as of which generation.
-        self._sights: LruDict[tuple[str, ...], Layout] = LruDict(_MOST_SIGHTS)
+        # What servers offer to each principal's own sign-in, by the server and the principal's id.
+        self._own: dict[str, Mapping[str, Stock]] = {}
+        # What it would be with only some of the servers, or with what is somebody's own, and as of which generation.
+        self._sights: LruDict[tuple[object, ...], Layout] = LruDict(_MOST_SIGHTS)
         self._sights_of = 0
         self.prompts, self.resources, self.templates = Entries(), Entries(), Entries()
         # Who gave a link to what nobody claims, by whoever got it.
@@ -86,6 +88,36 @@ class ResourceCatalog:
             self._revision += 1
             await self._arrange(Pace())
 
+    async def make_stock(self, server: str, offer: ServerOffer, *, prefix: bool) -> Stock:
+        """What a server offers to somebody's own sign-in, read; nothing is listed by that."""
+        stock = Stock(server, offer, prefix=prefix, max_name_length=self.max_name_length)
+        await Pace().outcome(stock.fill(None))
+        return stock
+
+    def put_own(self, server: str, stocks: Mapping[str, Stock]) -> None:
+        """Replace what a server offers to each principal's own sign-in, by the principal's id."""
+        if self._own.pop(server, {}) != stocks:
+            self.generation += 1
+        if stocks:
+            self._own[server] = stocks
+        self._on_change()
+
+    def has_own(self, holder: str | None) -> bool:
+        """Whether a principal has been offered anything by its own sign-ins."""
+        return holder is not None and any(holder in stocks for stocks in self._own.values())
+
+    async def prompts_for(self, exists: Callable[[str], bool], holder: str | None) -> Mapping[str, CatalogEntry]:
+        """The prompts that there are, for whoever has sign-ins of their own."""
+        return (await self.see(exists, holder)).prompts if self.has_own(holder) else self.prompts.entries
+
+    def _stocks_for(self, holder: str | None) -> Mapping[str, Stock]:
+        """What each server offers to a principal, in the order of the config."""
+        if holder is None or not self.has_own(holder):
+            return self._layout.stocks
+        own = {server: stocks[holder] for server, stocks in self._own.items() if holder in stocks}
+        stocks = {**self._layout.stocks, **own}
+        return {server: stocks[server] for server in dict.fromkeys((*self._order(), *stocks)) if server in stocks}
+
     def knows(self, server: str) -> bool:
         """Whether a server ever said what it offers."""
         return server in self._layout.stocks
@@ -94,46 +126,55 @@ class ResourceCatalog:
         """What a server offered last."""
         return self._offers.get(server, (ServerOffer(), True))[0]
 
-    def sight(self, exists: Callable[[str], bool]) -> Layout | None:
-        """Everything as if there were only the servers that `exists` admits: an alias would tell of the others. `None`
-        if that has to be laid out first."""
-        if not self._layout.has_aliases:
+    def sight(self, exists: Callable[[str], bool], holder: str | None = None) -> Layout | None:
+        """Everything as if there were only the servers that `exists` admits: an alias would tell of the others; and
+        with what the holder's own sign-ins show. `None` if that has to be laid out first."""
+        has_own = self.has_own(holder)
+        if not has_own and not self._layout.has_aliases:
             return self._layout
         if self._sights_of != self.generation:
             self._sights.clear()
             self._sights_of = self.generation
-        visible = tuple(filter(exists, self._layout.stocks))
-        return self._layout if len(visible) == len(self._layout.stocks) else self._sights.use(visible)
+        stocks = self._stocks_for(holder)
+        visible = tuple(filter(exists, stocks))
+        if not has_own and len(visible) == len(stocks):
+            return self._layout
+        return self._sights.use(_sight_key(stocks, visible))
 
-    async def see(self, exists: Callable[[str], bool]) -> Layout:
+    async def see(self, exists: Callable[[str], bool], holder: str | None = None) -> Layout:
         """The same, laid out in slices."""
-        return self.sight(exists) or await Pace().outcome(self._lay_out(exists))
+        return self.sight(exists, holder) or await Pace().outcome(self._lay_out(exists, holder))
 
-    def see_now(self, exists: Callable[[str], bool]) -> Layout:
+    def see_now(self, exists: Callable[[str], bool], holder: str | None = None) -> Layout:
         """The same at once, for whoever cannot wait; most often it is there already."""
-        if (found := self.sight(exists)) is None:
-            for _ in self._lay_out(exists):
+        if (found := self.sight(exists, holder)) is None:
+            for _ in self._lay_out(exists, holder):
                 pass
-            found = self.sight(exists)
+            found = self.sight(exists, holder)
         return found or self._layout
 
-    def _lay_out(self, exists: Callable[[str], bool]) -> Generator[None, None, Layout]:
-        generation, stocks = self.generation, self._layout.stocks
+    def _lay_out(self, exists: Callable[[str], bool], holder: str | None) -> Generator[None, None, Layout]:
+        generation, stocks = self.generation, self._stocks_for(holder)
         visible = tuple(filter(exists, stocks))
         layout = Layout({server: stocks[server] for server in visible})
         yield from layout.fill(frozenset(self._order()))
         if generation == self.generation:
-            self._sights[visible] = layout
+            self._sights[_sight_key(stocks, visible)] = layout
         return layout
 
     def name_link(
-        self, server: str, uri: str, scope: str = "", exists: Callable[[str], bool] | None = None
+        self,
+        server: str,
+        uri: str,
+        scope: str = "",
+        exists: Callable[[str], bool] | None = None,
+        holder: str | None = None,
     ) -> Generator[None, None, str]:
         """What clients are to call a resource that a server's answer linked to, listed or not; in small steps."""
         exists = exists or _everybody
         if fold_host(uri).startswith(ALIAS):
             return alias_of(server, uri)
-        owner = yield from self._find_claim(uri, exists, exists)
+        owner = yield from self._find_claim(uri, exists, exists, holder)
         if owner is None and self._giver(uri, scope) in {None, server}:
             # Only whoever got the link is led back by it.
             self._learned.put(scope, fold_host(uri), server)
@@ -146,24 +187,30 @@ class ResourceCatalog:
         admits: Callable[[str], bool] | None = None,
         scope: str = "",
         exists: Callable[[str], bool] | None = None,
+        holder: str | None = None,
     ) -> Generator[None, None, tuple[str, str] | None]:
         """Server and own URI of a resource, listed or not, among the admitted; `None` where it cannot be told. It is as
-        if there were only the servers that `exists` admits."""
+        if there were only the servers that `exists` admits, with what the holder's own sign-ins show."""
         admits, exists = admits or _everybody, exists or _everybody
-        if claimed := (yield from self._find_claim(uri, admits, exists)):
+        if claimed := (yield from self._find_claim(uri, admits, exists, holder)):
             return claimed
         giver = self._giver(uri, scope)
         return (giver, uri) if giver is not None and admits(giver) else None
 
     def may_be_others(
-        self, uri: str, server: str, scope: str = "", exists: Callable[[str], bool] | None = None
+        self,
+        uri: str,
+        server: str,
+        scope: str = "",
+        exists: Callable[[str], bool] | None = None,
+        holder: str | None = None,
     ) -> Generator[None, None, bool]:
         """Whether a resource is an alias, or anybody but this server has said that it has it: whoever a client filters
         out, or is disabled, included."""
         exists = exists or _everybody
         if fold_host(uri).startswith(ALIAS) or self._giver(uri, scope) not in {None, server}:
             return True
-        stocks = (*self._layout.stocks.values(), *self._put_away.values())
+        stocks = (*self._stocks_for(holder).values(), *self._put_away.values())
         compared = Uri(uri)
         for stock in stocks:
             if stock.server != server and exists(stock.server) and (yield from stock.describes(compared)):
@@ -176,10 +223,12 @@ class ResourceCatalog:
         return giver if giver is not None and giver in self._order() else None
 
     def _find_claim(
-        self, uri: str, admits: Callable[[str], bool], exists: Callable[[str], bool]
+        self, uri: str, admits: Callable[[str], bool], exists: Callable[[str], bool], holder: str | None
     ) -> Generator[None, None, tuple[str, str] | None]:
         """Who has said by itself that a resource is its own."""
         layout = self._layout
+        if self.has_own(holder):
+            layout = self.sight(exists, holder) or (yield from self._lay_out(exists, holder))
         for entry in layout.find_resources(uri):
             if admits(entry.server_name):
                 return entry.server_name, _own_uri(entry, uri)
@@ -198,7 +247,7 @@ class ResourceCatalog:
                 if _may_claim(layout, template, server, uri, admits):
                     return server, uri
             elif any(map(admits, layout.keepers_but(server))) or (
-                yield from self.may_be_others(uri, server, exists=exists)
+                yield from self.may_be_others(uri, server, exists=exists, holder=holder)
             ):
                 # `{+anything}` must not take what is another server's.
                 yielding.add(server)
@@ -237,6 +286,11 @@ def _may_claim(layout: Layout, template: Template, server: str, uri: str, admits
     """Whether a template that matches may speak for a URI: with an open host, not for an earlier server's."""
     origin = origin_of(uri)
     return template.origin == origin or not any(map(admits, layout.owners_before(server, origin)))
+
+
+def _sight_key(stocks: Mapping[str, Stock], visible: tuple[str, ...]) -> tuple[object, ...]:
+    # Who is offered the same shares the stock, and so what is laid out with it.
+    return tuple((server, id(stocks[server])) for server in visible)
 
 
 def _everybody(_: str) -> bool:

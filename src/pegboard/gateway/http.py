@@ -103,6 +103,7 @@ class HttpGateway:
             reach,
             own_names=hosts.own_names,
             on_successor=board.relay.sessions.bind,
+            sight_of=board.discovery.own.sight,
         )
         self._reviews, self._review = TaskSet(), RuleReview(board, self.authenticator.tokens.list_all)
         board.on_apply = self._apply_rules

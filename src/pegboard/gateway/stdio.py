@@ -36,7 +36,9 @@ async def serve_stdio(
     out = _claim_output()
     config = ConfigFile(board, config_path)
     # Whoever starts us is the user that we run as, for whom there may be a rule.
-    authenticator = Authenticator(lambda: board.settings, on_successor=board.relay.sessions.bind)
+    authenticator = Authenticator(
+        lambda: board.settings, on_successor=board.relay.sessions.bind, sight_of=board.discovery.own.sight
+    )
     board.on_apply = authenticator.apply
     pipe = PipeEndpoint(endpoint, lambda: authenticator.local)
     async with board, short_collections():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Hashable, Iterable
 from typing import Any, Literal, TypeVar
 
 from pegboard.access.access import Access
@@ -54,7 +54,7 @@ class Lists:
         self._hidden = hidden
         self._settings = settings
         # What each view was made of, and the view.
-        self._views: dict[tuple[str, Filter | ListKey], tuple[object, View[Any]]] = {}
+        self._views: dict[tuple[str, Hashable], tuple[object, View[Any]]] = {}
         self._weight = 0
         self._epoch = 0
         self._seen = (-1, -1)
@@ -88,7 +88,8 @@ class Lists:
         """Every tool that passes a filter."""
 
         def choose(shown: Callable[[ListItem], bool]) -> Iterable[RegisteredTool]:
-            return (tool for tool in self._registry.all() if shown(tool) and wanted.admits(tool))
+            tools = (tool for tool in self._registry.all() if shown(tool) and wanted.admits(tool))
+            return tools if wanted.holder is None else map(wanted.pick, tools)
 
         return self._view("tools", wanted, choose)
 
@@ -106,7 +107,8 @@ class Lists:
             found.update(self._find_discovery_tools(has_board=sight.board is not None))
             if scope == "servers":
                 found.update({tool.name: tool for tool in self._registry.values() if tool.server_name is not None})
-            return (tool for _, tool in sorted(found.items()) if shown(tool) and sight.filter.admits(tool))
+            wanted = sight.filter
+            return (wanted.pick(tool) for _, tool in sorted(found.items()) if shown(tool) and wanted.admits(tool))
 
         return self._view("listed", sight, choose, loaded)
 
@@ -155,12 +157,12 @@ class Lists:
         await pace.rest()
         for tool in await pace.outcome(sorting):
             if tool.server_name not in hidden and wanted.admits(tool):
-                draft.add(tool)
+                draft.add(wanted.pick(tool))
             if pace.is_over:
                 await pace.rest()
         view = draft.view()
         if not wanted.is_long and self._look_up("tools", wanted, ())[0] == made_of:
-            self._keep(("tools", wanted), made_of, view)
+            self._keep(("tools", wanted.content_key), made_of, view)
         return view
 
     def scope(self, sight: ListKey) -> ListScope:
@@ -190,11 +192,10 @@ class Lists:
         if access is None and self._registry.server_tools > FEW:
             return False
         count = size = 0
-        for server in self._registry.servers():
-            if access is not None and not access.admits_server(server):
+        for group, tools in self._registry.groups().items():
+            if access is not None and not access.admits_server(group.partition(" ")[0]):
                 continue
-            known = self._registry.server(server)
-            for tool in known.tools.values() if known else ():
+            for tool in tools.values():
                 if access is None or access.admits(tool):
                     count, size = count + 1, size + len(tool.text)
                 if count > FEW or size // _TOKEN > FEW_TOKENS:
@@ -210,11 +211,13 @@ class Lists:
         """The prompts, resources or templates of a filter."""
 
         def choose(shown: Callable[[ListItem], bool]) -> Iterable[CatalogEntry]:
-            if kind == "prompts":
+            if kind == "prompts" and not self._library.has_own(wanted.holder):
                 return (
                     entry for entry in self._library.prompts.entries.values() if shown(entry) and wanted.admits(entry)
                 )
-            sight = self._library.see_now(wanted.knows_server)
+            sight = self._library.see_now(wanted.knows_server, wanted.holder)
+            if kind == "prompts":
+                return (entry for entry in sight.prompts.values() if shown(entry) and wanted.admits(entry))
             found = sight.resources if kind == "resources" else sight.templates
             return (entry for entry in found.values() if shown(entry) and wanted.admits_resources(entry.server_name))
 
@@ -222,11 +225,11 @@ class Lists:
 
     async def resources_in_slices(self, wanted: Filter) -> View[CatalogEntry]:
         """Resources and templates, whatever has to be laid out for that."""
-        await self._library.see(wanted.knows_server)
+        await self._library.see(wanted.knows_server, wanted.holder)
         return self.resources_and_templates(wanted)
 
     def _resources_now(self, wanted: Filter) -> View[CatalogEntry] | asyncio.Task[View[CatalogEntry]]:
-        if self._library.sight(wanted.knows_server) is not None:
+        if self._library.sight(wanted.knows_server, wanted.holder) is not None:
             return self.resources_and_templates(wanted)
         task = asyncio.get_running_loop().create_task(self.resources_in_slices(wanted))
         self._seeing.add(task)
@@ -251,7 +254,7 @@ class Lists:
         hidden = self._hidden()
         view = View[T].of(choose(lambda entry: entry.server_name not in hidden))
         if not (key.filter if isinstance(key, ListKey) else key).is_long:
-            self._keep((kind, key), made_of, view)
+            self._keep((kind, key.content_key), made_of, view)
         return view
 
     def _look_up(
@@ -263,10 +266,10 @@ class Lists:
             self._seen = generation
             self._epoch += 1
         made_of = (self._epoch, loaded)
-        cached = self._views.get((kind, key))
+        cached = self._views.get((kind, key.content_key))
         return made_of, cached[1] if cached is not None and cached[0] == made_of else None
 
-    def _keep(self, key: tuple[str, Filter | ListKey], made_of: object, view: View[Any]) -> None:
+    def _keep(self, key: tuple[str, Hashable], made_of: object, view: View[Any]) -> None:
         """Keep a view for whoever has the same, and as many of those before as there is room for, the newest first."""
         if (before := self._views.pop(key, None)) is not None:
             self._weight -= before[1].weight

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from pegboard.access.access import Access
+from pegboard.access.rule import RuledItem
 from pegboard.names import MOST_IN_FILTER, SEPARATOR, compose, fold_server_name
 from pegboard.result import invalid
 
+R = TypeVar("R", bound=RuledItem)
 _LONG = 2000
 # About how large a piece of a list is.
 _PIECE = 1024 * 1024
@@ -65,6 +67,22 @@ class Filter:
     def narrows(self) -> bool:
         """Whether somebody chose by servers or names."""
         return self.servers is not None or bool(self.prefixes)
+
+    @property
+    def holder(self) -> str | None:
+        """Whose sign-ins decide what servers show, where there are servers that everybody signs in to."""
+        return None if self.access is None or self.access.sight is None else self.access.sight.principal_id
+
+    @property
+    def content_key(self) -> Hashable:
+        """The same for all filters that leave the same: it does not matter who they are, but what they are shown."""
+        if self.access is None or self.access.sight is None:
+            return self
+        return self.servers, self.prefixes, self.remote, self.access.rules, self.access.sight.key
+
+    def pick(self, item: R) -> R:
+        """The item as whoever has this filter is shown it."""
+        return item if self.access is None or self.access.sight is None else self.access.sight.pick(item)
 
     @property
     def is_long(self) -> bool:
@@ -129,6 +147,11 @@ class ListKey:
     filter: Filter = EVERYTHING
     board: str | None = None
     expose: str | None = None
+
+    @property
+    def content_key(self) -> Hashable:
+        """The same for all keys of the same list."""
+        return self if self.filter.holder is None else (self.filter.content_key, self.board, self.expose)
 
 
 class ListItem(Protocol):

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
+from pegboard.access.principal import LOCAL
 from pegboard.config import ServerSpec
 from pegboard.log import logger
 from pegboard.lru_dict import LruDict
@@ -55,7 +56,7 @@ class Grants:
 
     def authorization(self, spec: ServerSpec, principal_id: str | None) -> Authorization | None:
         """The credentials of a server for a principal; `None` where it has none. Where everybody has their own, the
-        gateway itself asks with the oldest ones."""
+        gateway itself asks with those of the local user, or with the oldest ones."""
         if not spec.signs_in:
             return None
         if spec.sign_in.per != "user":
@@ -123,7 +124,8 @@ class Grants:
         usable = [row for row in usable if not self._is_removed(row.principal)]
         if not usable:
             return None
-        return self._token(spec, min(usable, key=lambda row: row.created_at).principal)
+        # A program without a gateway is the local user's.
+        return self._token(spec, min(usable, key=lambda row: (row.principal != LOCAL.id, row.created_at)).principal)
 
     def _note(self, token: LiveToken) -> None:
         change, token.change = token.change, None

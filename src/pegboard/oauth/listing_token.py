@@ -1,4 +1,5 @@
-"""The credentials for a server's lists where everybody signs in for themselves: those of whoever was first.
+"""The credentials for a server's list for everybody where each signs in for themselves: the local user's, or those of
+whoever was first.
 
 No call of anybody is ever sent with them.
 """

@@ -145,8 +145,9 @@ class Relay:
     async def name_references(self, server: str, result: Message, caller: Caller) -> Message:
         """Keep in mind what a result refers to, and name resources as clients have to."""
         self._routes.learn(caller.principal_key, server, result)
-        exists = caller.client.filter.knows_server
-        return await Pace().outcome(Links(self._library, server, caller.principal_key, exists).rename(result))
+        seen = caller.client.filter
+        links = Links(self._library, server, caller.principal_key, seen.knows_server, seen.holder)
+        return await Pace().outcome(links.rename(result))
 
     async def get_prompt(self, params: Params, caller: Caller) -> Message:
         """`prompts/get`, by the name that clients use."""
@@ -192,9 +193,10 @@ class Relay:
                 entry = await self._prompt(ref.get("name"), caller.client.filter)
                 server, own = self._server(entry.server_name), {"name": entry.original_name}
             else:
-                sight = await self._library.see(caller.client.filter.knows_server)
+                wanted = caller.client.filter
+                sight = await self._library.see(wanted.knows_server, wanted.holder)
                 template = sight.templates.get(str(ref.get("uri")))
-                if template is not None and caller.client.filter.admits_resources(template.server_name):
+                if template is not None and wanted.admits_resources(template.server_name):
                     server, own = self._server(template.server_name), {"uri": template.original_name}
                 else:
                     server, uri = await self._resource(ref.get("uri"), caller)
@@ -385,15 +387,16 @@ class Relay:
     async def _prompt(self, name: object, wanted: Filter) -> CatalogEntry:
         if not isinstance(name, str):
             raise RpcError(INVALID_PARAMS, "a prompt's name must be a text")
-        prompts = self._library.prompts
-        if name not in prompts.entries:
+        prompts = await self._library.prompts_for(wanted.knows_server, wanted.holder)
+        if name not in prompts:
             parts = parse(name)
             named = self._servers().get(parts[0]) if parts is not None else None
             unprefixed = [server for server in self._servers().values() if not server.spec.prefix]
             await self._meet([*([named] if named else []), *unprefixed], wanted)
-        entry = self._library.prompts.entries.get(name)
+            prompts = await self._library.prompts_for(wanted.knows_server, wanted.holder)
+        entry = prompts.get(name)
         if entry is None or not wanted.admits(entry):
-            known = [each.name for each in self._library.prompts.entries.values() if wanted.admits(each)]
+            known = [each.name for each in prompts.values() if wanted.admits(each)]
             close = nearest(name, known)
             hint = f" Did you mean {', '.join(close)}?" if close else ""
             raise RpcError(INVALID_PARAMS, f'Unknown prompt "{name[:_SHOWN]}".{hint}')
@@ -403,15 +406,15 @@ class Relay:
         if not isinstance(uri, str):
             raise RpcError(INVALID_PARAMS, "a resource's uri must be a text")
         wanted = caller.client.filter
-        find = partial(
-            self._library.find_owner, uri, wanted.admits_resources, caller.principal_key, wanted.knows_server
-        )
+        seen = wanted.admits_resources, caller.principal_key, wanted.knows_server, wanted.holder
+        find = partial(self._library.find_owner, uri, *seen)
         found = await Pace().outcome(find())
         for limit in _DISCOVERY_WAITS:
             if found is not None:
                 break
             await self._discovery.discover_new(limit)
             await self._discovery.discover_resources(limit)
+            await self._discovery.own.discover(wanted.holder, limit)
             found = await Pace().outcome(find())
             found = found or await self._only_keeper(uri, caller)
         if found is None:
@@ -422,11 +425,11 @@ class Relay:
         """Where just one server in sight has resources, what nobody else is known to have can only be its own; it is
         the judge of that."""
         capabilities = self._discovery.capabilities
-        visible = self._servers_that(caller.client.filter.admits_resources)
+        wanted = caller.client.filter
+        visible = self._servers_that(wanted.admits_resources)
         keepers = [name for name in visible if "resources" in capabilities.get(name, {})]
-        if len(keepers) != 1 or await Pace().outcome(
-            self._library.may_be_others(uri, keepers[0], caller.principal_key, caller.client.filter.knows_server)
-        ):
+        seen = caller.principal_key, wanted.knows_server, wanted.holder
+        if len(keepers) != 1 or await Pace().outcome(self._library.may_be_others(uri, keepers[0], *seen)):
             return None
         return keepers[0], uri
 
@@ -442,6 +445,7 @@ class Relay:
         ]
         if unseen:
             await asyncio.gather(*(self._discovery.discover(name) for name in unseen))
+        await self._discovery.own.discover(wanted.holder, _DISCOVERY_WAITS[1])
 
     def _tell_level(self) -> None:
         level = self.sessions.lowest_level() or ("info" if self.sessions.server_level is not None else None)

@@ -21,7 +21,12 @@ class Links:
     """The links of one answer of a server."""
 
     def __init__(
-        self, library: ResourceCatalog, server: str, scope: str, exists: Callable[[str], bool] | None = None
+        self,
+        library: ResourceCatalog,
+        server: str,
+        scope: str,
+        exists: Callable[[str], bool] | None = None,
+        holder: str | None = None,
     ) -> None:
         self._library = library
         self._server = server
@@ -29,6 +34,8 @@ class Links:
         self._scope = scope
         # Which servers its reader may know of: a name must not tell of others.
         self._exists = exists
+        # Whose sign-ins decide what servers show, if its reader has some.
+        self._holder = holder
         self._left = MAX_LINKS
 
     def rename(self, result: Message) -> Generator[None, None, Message]:
@@ -69,7 +76,7 @@ class Links:
         if self._left < 0:
             # A name that leads to this server, whoever else has the resource.
             return alias_of(self._server, uri)
-        return (yield from self._library.name_link(self._server, uri, self._scope, self._exists))
+        return (yield from self._library.name_link(self._server, uri, self._scope, self._exists, self._holder))
 
 
 def rename_contents(result: Message, own: str, name: object) -> Message:

@@ -100,7 +100,7 @@ class Connection:
         self.active = 0
         self.opened = self.last_used = asyncio.get_running_loop().time()
         self.idle_timer: asyncio.TimerHandle | None = None
-        self._on_gap = partial(listener.on_list_changed, server)
+        self._on_gap = partial(listener.on_list_changed, server, key)
         self._tasks = TaskSet()
         on_update = partial(listener.on_resource_updated, server, key)
         self._updates = ResourceUpdates(peer, self._tasks, self.request, on_update)
@@ -355,7 +355,7 @@ class Connection:
 
     def _on_notification(self, method: str, params: Params, origin: int | None) -> None:
         if method in _LIST_CHANGES:
-            self._listener.on_list_changed(self._server)
+            self._listener.on_list_changed(self._server, self.key)
             return
         if method == "notifications/resources/updated":
             self._listener.on_resource_updated(self._server, self.key, params)

@@ -17,8 +17,8 @@ class ServerListener(Protocol):
         """The state is another one now."""
         ...
 
-    def on_list_changed(self, server: Server) -> None:
-        """The server said so, or was away long enough for it."""
+    def on_list_changed(self, server: Server, key: str | None) -> None:
+        """The server said so on the connection of this key, or was away long enough for it."""
         ...
 
     def on_resource_updated(self, server: Server, key: str | None, params: Params) -> None:

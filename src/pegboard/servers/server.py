@@ -214,10 +214,11 @@ class Server:
         if (connection := self._connections.get_open(key)) is not None:
             await connection.notify(method, params)
 
-    async def list_kind(self, method: str, field: str) -> Listing | None:
-        """Everything of another kind than tools that the server offers to all; `None` if there is nothing of it."""
-        connection = await self._connection_for(None, for_call=False, is_discovery=True)
-        is_offered = connection.offers(method.partition("/")[0]) and not is_per_user(self.spec)
+    async def list_kind(self, method: str, field: str, *, key: str | None = None) -> Listing | None:
+        """Everything of another kind than tools that the server offers, to all or to whose connection this is the key
+        of; `None` if there is nothing of it."""
+        connection = await self._connection_for(key, for_call=False, is_discovery=True)
+        is_offered = connection.offers(method.partition("/")[0]) and (key is not None or not is_per_user(self.spec))
         return await self._list(connection, method, field) if is_offered else None
 
     async def want_level(self, level: str) -> None:
@@ -233,9 +234,9 @@ class Server:
         """Hear no more of it."""
         await self._connections.unsubscribe(key, uri, self.spec.timeout)
 
-    async def list_tools(self, *, for_call: bool = False) -> Listing:
+    async def list_tools(self, *, for_call: bool = False, key: str | None = None) -> Listing:
         """Every tool the server offers now; `for_call`: a call waits for it, so a failure counts for the breaker."""
-        connection = await self._connection_for(None, for_call=for_call, is_discovery=True)
+        connection = await self._connection_for(key, for_call=for_call, is_discovery=True)
         return Listing([]) if connection.has_no_tools else await self._list(connection, "tools/list", "tools")
 
     async def _list(self, connection: Connection, method: str, field: str) -> Listing:
@@ -264,7 +265,7 @@ class Server:
             subscribed = self._connections.list_subscribed()
             for key in {None, *(key for key in subscribed if belongs_to(self.spec, key, principal_id))}:
                 self._supervisor.reopen(key)
-            self._listener.on_list_changed(self)
+            self._listener.on_list_changed(self, None)
 
     async def on_signed_out(self, principal_id: str = "") -> None:
         """The credentials of a principal, or of the gateway (empty), are gone, and so is what they opened."""
@@ -372,7 +373,7 @@ class Server:
         self.log.note(f"connected, protocol {connection.hello.version}")
         logger().info("server.connected", server=self.name, era=self.era, version=connection.hello.version)
         if before is ServerState.LOST:
-            self._listener.on_list_changed(self)
+            self._listener.on_list_changed(self, key)
         await self._connections.brief(connection, self.spec.timeout)
 
     async def _connect(self, key: str | None, capabilities: Mapping[str, Any] | None) -> Connection:

@@ -11,13 +11,16 @@ from pegboard.board import Board
 from pegboard.clients.caller import Caller
 from pegboard.clients.client import Client
 from pegboard.listing.view import EVERYTHING, Filter
-from pegboard.servers.http.refusal import SIGN_IN_WORDS
+from pegboard.servers.connection_key import is_per_user
+from pegboard.servers.http.refusal import SIGN_IN_WORDS, wants_sign_in
 from pegboard.servers.server import Server
 from pegboard.servers.server_state import ServerState
 from pegboard.tool import RegisteredTool
 
 # A server may have thousands of tools that cannot be registered.
 _MOST_LEFT_OUT = 100
+# States of a server that is there for whoever has signed in.
+_WORKING = {ServerState.CONNECTED, ServerState.IDLE, ServerState.REGISTERED}
 
 
 def server_rows(board: Board, client: Client | None = None) -> list[dict[str, Any]]:
@@ -30,7 +33,8 @@ def server_rows(board: Board, client: Client | None = None) -> list[dict[str, An
 def server_row(board: Board, server: Server, client: Client | None = None) -> dict[str, Any]:
     """One server: how it is, and what there is to say about it."""
     known = board.registry.server(server.name)
-    access = None if client is None else client.filter.access
+    wanted = EVERYTHING if client is None else client.filter
+    access = wanted.access
     if access is not None and not access.admits_whole_server(server.name):
         return _partial_row(board, server, access)
     count = board.configured.tool_count(server.name)
@@ -59,7 +63,9 @@ def server_row(board: Board, server: Server, client: Client | None = None) -> di
         row["rejected"] = dict(islice(known.rejected.items(), _MOST_LEFT_OUT))
     if cuts := board.discovery.cuts.get(server.name):
         row["cut"] = list(cuts.values())
-    return row
+    if client is None or wanted.holder is None or not is_per_user(server.spec):
+        return row
+    return _own_row(board, server, client, row)
 
 
 def _last_error(board: Board, server: Server, client: Client | None) -> str | None:
@@ -71,6 +77,18 @@ def needs_login(server: Server) -> bool:
     """Whether a server waits for somebody who signs in to it."""
     said = server.last_error or ""
     return server.state is ServerState.NEEDS_AUTH and server.spec.signs_in and said.startswith(SIGN_IN_WORDS)
+
+
+def _own_row(board: Board, server: Server, client: Client, row: dict[str, Any]) -> dict[str, Any]:
+    """The same for one of those who each sign in to it: nothing that tells of what others are shown."""
+    wanted = client.filter
+    row = {key: value for key, value in row.items() if key not in {"conflicts", "rejected", "cut"}}
+    row["tools"] = sum(1 for tool in board.all_tools() if tool.server_name == server.name and wanted.admits(tool))
+    if server.state in _WORKING and board.discovery.own.needs_sign_in(server.name, wanted.holder):
+        said = wants_sign_in(server.name).removeprefix(f"{server.name} ")
+        said = board.sign_in_advice.words(server.name, said, client)
+        row |= {"state": ServerState.NEEDS_AUTH.value, "lastError": said, "needsLogin": True}
+    return row
 
 
 def _partial_row(board: Board, server: Server, access: Access) -> dict[str, Any]:
@@ -86,7 +104,7 @@ def tool_rows(
     board: Board, wanted: Filter = EVERYTHING, status: str | None = None, client: Client | None = None
 ) -> list[dict[str, Any]]:
     """Every tool that passes the filter, by name, with whether it can be used."""
-    rows = [tool_row(board, tool, client) for tool in board.all_tools() if wanted.admits(tool)]
+    rows = [tool_row(board, wanted.pick(tool), client) for tool in board.all_tools() if wanted.admits(tool)]
     if status is None:
         return rows
     if status == "unavailable":

@@ -63,7 +63,10 @@ _STATUS = object_with(
 async def _status(rest: Rest, request: Request) -> Any:
     problem, wanted = rest.config.problem, rest.caller(request).client.filter
     seen = [server for name, server in rest.board.servers.items() if wanted.admits_server(name)]
-    need_login = sorted(server.name for server in seen if rows.needs_login(server))
+    needs_own = rest.board.discovery.own.needs_sign_in
+    need_login = sorted(
+        server.name for server in seen if rows.needs_login(server) or needs_own(server.name, wanted.holder)
+    )
     states = Counter(server.state.value for server in seen)
     endpoint = endpoint_of(request.scope)
     # Where files are is for whoever can read them.

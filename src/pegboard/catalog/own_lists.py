@@ -1,0 +1,420 @@
+"""Own lists: what servers show to each principal's own sign-in, where everybody signs in for themselves.
+
+The registry has the tools of a server's list for everybody (had with the oldest sign-in), and beside them those that
+only some sign-ins show. Whoever has a list of their own sees what is in it, as it is in it; whoever has none sees what
+all have alike. Nobody's list is had with the sign-in of somebody else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar, cast
+
+from pegboard.access.rule import RuledItem
+from pegboard.catalog.notice_pace import NoticePace
+from pegboard.catalog.own_list import HOLDER, LIST, OwnList, OwnOffer, holder_record, offer_in
+from pegboard.catalog.registry import ToolRegistry
+from pegboard.catalog.resources import ResourceCatalog
+from pegboard.catalog.server_tools import Exposure
+from pegboard.catalog.stock import ServerOffer
+from pegboard.catalog.tool_source import ToolSource
+from pegboard.config import ServerSpec
+from pegboard.log import logger
+from pegboard.lru_dict import LruDict
+from pegboard.pace import Pace
+from pegboard.result import ToolFailure, as_result
+from pegboard.servers.authorization import Authorization
+from pegboard.servers.connection_key import is_per_user, key_of
+from pegboard.storage import CatalogRecord, CatalogStore, StorageError
+from pegboard.task_set import TaskSet
+from pegboard.tool import RegisteredTool
+
+T = TypeVar("T", bound=RuledItem)
+# Principals of one server of whom something is known.
+_MOST_HOLDERS = 4096
+_LONGEST_PAUSE = 300.0
+# Seconds after which it is looked again whether somebody has signed in; where that happens here, it is known at once.
+_UNSIGNED_PAUSE = 30.0
+_KINDS = (
+    ("prompts/list", "prompts"),
+    ("resources/list", "resources"),
+    ("resources/templates/list", "resourceTemplates"),
+)
+
+
+@dataclass(slots=True)
+class _Holder:
+    """One principal at one server."""
+
+    list: OwnList | None = None
+    # `None`: nobody has looked yet.
+    is_signed_in: bool | None = None
+    # Until when its list, or that there is none, is taken as it is.
+    fresh_until: float = 0.0
+    failures: int = 0
+    # Counts its sign-ins and sign-outs: what was asked for before one of them counts no more.
+    version: int = 0
+    asking: asyncio.Task[None] | None = None
+
+
+@dataclass(slots=True)
+class _ServerLists:
+    """What is known of one server."""
+
+    # Of which server, should another one have its name.
+    fingerprint: str
+    holders: LruDict[str, _Holder] = field(default_factory=lambda: LruDict[str, _Holder](_MOST_HOLDERS))
+    # Names of tools that are not the same for all.
+    private: frozenset[str] = frozenset()
+    # Names of those that whoever has no list of their own sees; `None`: all.
+    common: frozenset[str] | None = None
+
+    def lists(self) -> list[OwnList]:
+        """Every list, once."""
+        return list({id(each.list): each.list for each in self.holders.values() if each.list is not None}.values())
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSight:
+    """The `Sight` of one principal."""
+
+    principal_id: str
+    lists: OwnLists = field(repr=False)
+
+    @property
+    def key(self) -> Hashable:
+        """The same for all principals whose sign-ins show the same."""
+        return self.lists.key_of(self.principal_id)
+
+    def shows(self, item: RuledItem) -> bool:
+        """Whether a tool is in the principal's own list; prompts and resources are laid out for each one."""
+        return not isinstance(item, RegisteredTool) or self.lists.shows(item, self.principal_id)
+
+    def pick(self, item: T) -> T:
+        """The tool as the principal's own list has it."""
+        own = self.lists.find(item.server_name, self.principal_id)
+        return item if own is None else cast("T", own.tools.get(item.name, item))
+
+
+class OwnLists:
+    """Those of all principals at all servers."""
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        library: ResourceCatalog,
+        store: CatalogStore,
+        sources: Callable[[], Mapping[str, ToolSource]],
+    ) -> None:
+        self._registry = registry
+        self._library = library
+        self._store = store
+        self._sources = sources
+        self._servers: dict[str, _ServerLists] = {}
+        # Whether anybody has a sight: until then nobody could tell whose a tool is, and none is registered.
+        self._is_used = False
+        # Who has the credentials of principals.
+        self.authorize: Callable[[ServerSpec, str], Authorization | None] = lambda _spec, _principal: None
+        self._notices = NoticePace[tuple[str, str]](lambda who: self._ask_again(*who), lambda who: who[0] in sources())
+        self._tasks = TaskSet()
+        self._publishing = asyncio.Lock()
+
+    def sight(self, principal_id: str) -> OwnSight:
+        """What a principal sees."""
+        if not self._is_used:
+            self._is_used = True
+            for name in self._servers:
+                for _ in self._comparison(name):
+                    pass
+        return OwnSight(principal_id, self)
+
+    def find(self, server: str | None, holder: str) -> OwnList | None:
+        """The list that a server shows to a principal's own sign-in, if it is known."""
+        known = self._servers.get(server or "")
+        found = None if known is None else known.holders.get(holder)
+        return None if found is None else found.list
+
+    def shows(self, tool: RegisteredTool, holder: str) -> bool:
+        """Whether a principal sees a tool."""
+        known = self._servers.get(tool.server_name or "")
+        if known is None:
+            return True
+        own = self.find(tool.server_name, holder)
+        shown = known.common if own is None else own.tools
+        return shown is None or tool.name in shown
+
+    def key_of(self, holder: str) -> Hashable:
+        """The same for all principals that see the same."""
+        return tuple(own.digest if (own := self.find(name, holder)) else None for name in self._servers)
+
+    def needs_sign_in(self, server: str | None, holder: str | None) -> bool:
+        """Whether a principal is known not to have signed in to a server that everybody signs in to."""
+        known = self._servers.get(server or "")
+        found = None if known is None else known.holders.get(holder or "")
+        return found is not None and found.is_signed_in is False
+
+    async def discover(self, holder: str | None, limit: float, server: str | None = None) -> None:
+        """Have a principal's own lists asked for that are due, of all servers or of one; give those that were never
+        seen a moment to come."""
+        if holder is None:
+            return
+        names = [name for name, source in self._sources().items() if is_per_user(source.spec)]
+        tasks = [self._refresh(name, holder) for name in names if server in {None, name}]
+        waiting = [task for task in tasks if task is not None]
+        if waiting:
+            await asyncio.wait(waiting, timeout=limit)
+
+    def on_list_changed(self, server: str, holder: str) -> None:
+        """A server said to one principal that its lists changed."""
+        self._notices.note((server, holder))
+
+    def on_signed_in(self, server: str, holder: str) -> None:
+        """A principal signed in, or has other credentials."""
+        source = self._sources().get(server)
+        if source is not None and is_per_user(source.spec):
+            found = self._holder(server, holder)
+            found.version, found.is_signed_in = found.version + 1, None
+            self._ask_again(server, holder)
+
+    async def on_signed_out(self, server: str, holder: str) -> None:
+        """A principal signed out: what its sign-in showed is its own no longer."""
+        known, source = self._servers.get(server), self._sources().get(server)
+        if known is None or source is None or (found := known.holders.get(holder)) is None:
+            return
+        found.version, found.is_signed_in = found.version + 1, False
+        found.fresh_until = time.monotonic() + _UNSIGNED_PAUSE
+        await self._drop(source.spec, holder)
+
+    async def follow(self, name: str) -> None:
+        """A server's list for everybody is another, or how it is to be shown."""
+        known, source = self._servers.get(name), self._sources().get(name)
+        if known is None or source is None:
+            return
+        if not is_per_user(source.spec):
+            await self.forget(source.spec)
+            return
+        exposure = _exposure_of(source.spec)
+        for own in known.lists():
+            if own.exposure != exposure:
+                made = await self._make(source.spec, own.offer, own.digest)
+                own.exposure, own.tools, own.stock = made.exposure, made.tools, made.stock
+        await self._publish(name)
+
+    def put_away(self, name: str) -> None:
+        """A server's things are not to be listed until it is followed again."""
+        if name in self._servers:
+            self._registry.put_private_tools(name, {})
+            self._library.put_own(name, {})
+
+    async def forget(self, spec: ServerSpec) -> None:
+        """A server was taken out of the config, or shows everybody the same from now on."""
+        known = self._leave(spec.name)
+        if known is None:
+            return
+        for holder in known.holders:
+            await self._store.forget(f"{spec.name}{HOLDER}{holder}", spec.fingerprint)
+        for own in known.lists():
+            await self._store.forget(f"{spec.name}{LIST}{own.digest}", spec.fingerprint)
+
+    def _leave(self, name: str) -> _ServerLists | None:
+        """A server is not known any more."""
+        self.put_away(name)
+        known = self._servers.pop(name, None)
+        for found in known.holders.values() if known is not None else ():
+            if found.asking is not None:
+                found.asking.cancel()
+        return known
+
+    async def restore(self, spec: ServerSpec) -> None:
+        """Take over what is on disk of one server, if nothing is known of it as it is now."""
+        known = self._servers.get(spec.name)
+        if known is not None and known.fingerprint != spec.fingerprint:
+            self._leave(spec.name)
+        if is_per_user(spec) and spec.name not in self._servers:
+            stored = await self._store.load()
+            await self.load(each for each in stored if each.server.partition(" ")[0] == spec.name)
+
+    async def load(self, records: Iterable[CatalogRecord]) -> None:
+        """Take over what earlier runs have seen of the servers that are configured now."""
+        lists: dict[tuple[str, str], OwnList] = {}
+        kept = {(record.server, record.fingerprint): record for record in records if " " in record.server}
+        for (title, fingerprint), record in kept.items():
+            name, mark, holder = title.partition(HOLDER)
+            source = self._sources().get(name)
+            if not mark or source is None or not is_per_user(source.spec) or source.spec.fingerprint != fingerprint:
+                continue
+            content = kept.get((f"{name}{LIST}{record.version}", fingerprint))
+            if content is None:
+                continue
+            if (name, record.version) not in lists:
+                lists[name, record.version] = await self._make(source.spec, offer_in(content), record.version)
+            found = self._holder(name, holder)
+            found.list = lists[name, record.version]
+            age = max(0.0, time.time() - record.discovered_at)
+            found.fresh_until = time.monotonic() + (record.ttl or source.spec.ttl) - age
+        for name in {name for name, _ in lists}:
+            await self._publish(name)
+
+    async def close(self) -> None:
+        """End whatever is under way."""
+        self._notices.close()
+        await self._tasks.close()
+
+    def _holder(self, server: str, holder: str) -> _Holder:
+        known = self._servers.get(server)
+        if known is None:
+            known = self._servers[server] = _ServerLists(self._sources()[server].spec.fingerprint)
+        found = known.holders.use(holder)
+        if found is None:
+            found = known.holders[holder] = _Holder()
+        return found
+
+    def _refresh(self, name: str, holder: str) -> asyncio.Task[None] | None:
+        """Have a list asked for if that is due; what is to be waited for, if it was never seen."""
+        source = self._sources()[name]
+        if not source.spec.is_usable:
+            return None
+        found = self._holder(name, holder)
+        if found.asking is None and time.monotonic() >= found.fresh_until:
+            self._ask(name, holder, found)
+        return found.asking if found.list is None else None
+
+    def _ask_again(self, name: str, holder: str) -> None:
+        """Ask for a list; if it is being asked for already, once more afterwards."""
+        found = self._holder(name, holder)
+        found.fresh_until = 0.0
+        if found.asking is None:
+            self._ask(name, holder, found)
+        else:
+            found.asking.add_done_callback(lambda _: self._refresh(name, holder) if name in self._sources() else None)
+
+    def _ask(self, name: str, holder: str, found: _Holder) -> None:
+        found.asking = self._tasks.spawn(self._fetch(name, holder, found))
+
+        def finish(_: object) -> None:
+            found.asking = None
+
+        found.asking.add_done_callback(finish)
+
+    async def _fetch(self, name: str, holder: str, found: _Holder) -> None:
+        """Ask a server for what it shows to a principal's own sign-in, if there is one."""
+        source, version = self._sources()[name], found.version
+        spec = source.spec
+        # A failure, or somebody else's list, is not asked for with every request.
+        found.fresh_until = time.monotonic() + min(2.0 ** min(found.failures, 10), _LONGEST_PAUSE)
+        authorization = self.authorize(spec, holder)
+        if authorization is not None and not authorization.is_fresh:
+            await authorization.prepare()
+        if found.version != version:
+            return
+        found.is_signed_in = authorization is not None and authorization.header is not None
+        if not found.is_signed_in:
+            found.fresh_until = time.monotonic() + _UNSIGNED_PAUSE
+            await self._drop(spec, holder)
+            return
+        try:
+            ttl, own = await self._ask_server(source, holder, found)
+        except ToolFailure as exc:
+            found.failures += 1
+            logger().info("catalog.own.failed", serverName=name, reason=exc.error.message)
+            return
+        if found.version != version or self._sources().get(name) is not source or source.spec is not spec:
+            found.fresh_until = 0.0
+            return
+        before, found.list, found.failures = found.list, own, 0
+        found.fresh_until = time.monotonic() + (ttl or spec.ttl)
+        if before is not own:
+            await self._publish(name)
+        await self._keep(spec, holder, ttl, before, own)
+
+    async def _ask_server(self, source: ToolSource, holder: str, found: _Holder) -> tuple[float | None, OwnList]:
+        key, known = key_of(source.spec, None, holder), found.list
+        offered = (await as_result(source.list_tools(key=key))).unwrap()
+        before = ServerOffer() if known is None else known.offer.others
+        kinds = await asyncio.gather(
+            *(as_result(source.list_kind(method, kind, key=key)) for method, kind in _KINDS),
+        )
+        # A kind that cannot be had now stays as it was.
+        others = [
+            each if result.error is not None else () if result.data is None else result.data.items
+            for each, result in zip((before.prompts, before.resources, before.templates), kinds, strict=True)
+        ]
+        offer = OwnOffer(offered.items, ServerOffer(*others))
+        digest = await Pace().outcome(offer.digest())
+        same = (own for own in self._servers[source.spec.name].lists() if own.digest == digest)
+        return offered.ttl, next(same, None) or await self._make(source.spec, offer, digest)
+
+    async def _make(self, spec: ServerSpec, offer: OwnOffer, digest: str) -> OwnList:
+        exposure = _exposure_of(spec)
+        tools = await self._registry.judge_in_slices(spec.name, offer.tools, exposure)
+        stock = await self._library.make_stock(spec.name, offer.others, prefix=spec.prefix)
+        return OwnList(digest, offer, exposure, tools, stock)
+
+    async def _publish(self, name: str) -> None:
+        """Have everybody see what is their own now."""
+        async with self._publishing:
+            if name in self._servers:
+                await Pace().outcome(self._comparison(name))
+
+    def _comparison(self, name: str) -> Generator[None]:
+        """Find out what only some are shown, list by list, and have that known all at once."""
+        known, shared = self._servers[name], self._registry.server(name)
+        if shared is None or not self._is_used:
+            # Until they are compared.
+            known.common = frozenset() if known.lists() else known.common
+            return
+        hidden, more = set[str](), dict[str, RegisteredTool]()
+        for own in known.lists():
+            hidden.update(each.name for each in shared.tools.values() if not _is_same(own.tools.get(each.name), each))
+            more.update((each.name, each) for each in own.tools.values() if each.name not in shared.tools)
+            yield
+        holders = {holder: found.list for holder, found in known.holders.items() if found.list is not None}
+        # With fewer lists there is nothing to compare: what was not for all before stays hidden.
+        before = known.private & shared.tools.keys() if len(holders) < 2 else frozenset[str]()
+        known.private = frozenset({*hidden, *before})
+        # What comes later is shown to them when it is known that all have it.
+        known.common = frozenset(shared.tools.keys() - known.private) if holders or known.private else None
+        self._library.put_own(name, {holder: own.stock for holder, own in holders.items()})
+        self._registry.put_private_tools(name, more)
+
+    async def _drop(self, spec: ServerSpec, holder: str) -> None:
+        known = self._servers.get(spec.name)
+        found = None if known is None else known.holders.get(holder)
+        if known is None or found is None or (own := found.list) is None:
+            return
+        found.list = None
+        await self._publish(spec.name)
+        try:
+            await self._store.forget(f"{spec.name}{HOLDER}{holder}", spec.fingerprint)
+            await self._clean_up(spec, own)
+        except StorageError as exc:
+            logger().warning("catalog.forget.failed", serverName=spec.name, reason=str(exc))
+
+    async def _clean_up(self, spec: ServerSpec, own: OwnList) -> None:
+        """Keep no list that is nobody's any more."""
+        known = self._servers.get(spec.name)
+        if known is None or own not in known.lists():
+            await self._store.forget(f"{spec.name}{LIST}{own.digest}", spec.fingerprint)
+
+    async def _keep(
+        self, spec: ServerSpec, holder: str, ttl: float | None, before: OwnList | None, own: OwnList
+    ) -> None:
+        try:
+            if before is not own:
+                await self._store.save(own.record(spec.name, spec.fingerprint))
+            await self._store.save(holder_record(spec.name, spec.fingerprint, holder, own.digest, time.time(), ttl))
+            if before is not None:
+                await self._clean_up(spec, before)
+        except StorageError as exc:
+            logger().warning("catalog.save.failed", serverName=spec.name, reason=str(exc))
+
+
+def _is_same(own: RegisteredTool | None, tool: RegisteredTool) -> bool:
+    return own is not None and own.digest == tool.digest
+
+
+def _exposure_of(spec: ServerSpec) -> Exposure:
+    return Exposure(prefix=spec.prefix, permits=spec.permits)
