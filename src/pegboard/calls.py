@@ -28,6 +28,7 @@ from pegboard.catalog.discovery import Discovery
 from pegboard.clients.caller import Caller, acting_for
 from pegboard.clients.channel import OnProgress
 from pegboard.clients.client import REST_CLIENT, Client
+from pegboard.ended_call import EndedCall
 from pegboard.exactjson import as_object
 from pegboard.listing.loaded import LoadedTools
 from pegboard.log import logger, new_trace_id, trace_id
@@ -72,7 +73,7 @@ class CallScope:
     calls are recorded (`is_recorded`) its arguments and how large its result is."""
 
     __slots__ = (
-        *("_client", "_metrics", "_recorder", "_request_id", "_span", "_started", "_token", "_traced"),
+        *("_client", "_metrics", "_on_end", "_recorder", "_request_id", "_span", "_started", "_token", "_traced"),
         *("arguments", "name", "outcome", "owner", "refusal", "result_bytes", "slot"),
     )
 
@@ -84,8 +85,11 @@ class CallScope:
         owner: str = NOBODY,
         recorder: Recorder | None = None,
         request_id: str | None = None,
+        on_end: Callable[[EndedCall], None] | None = None,
     ) -> None:
         self._metrics = metrics
+        # Whoever looks on, if somebody does.
+        self._on_end = on_end
         self._client = client
         self._recorder = recorder
         self._request_id = request_id
@@ -141,6 +145,8 @@ class CallScope:
                 log.call("tool.called", client=self._client.name, tool=self.name, ms=ms, outcome=self.outcome, **who)
             if self._recorder is not None:
                 self._record(self._recorder, elapsed, exc)
+            if self._on_end is not None:
+                self._on_end(self._describe(elapsed, exc))
         if self._token is not None:
             trace_id.reset(self._token)
 
@@ -163,6 +169,21 @@ class CallScope:
                 trace_id.get(),
                 detail,
             )
+        )
+
+    def _describe(self, elapsed: float, exc: BaseException | None) -> EndedCall:
+        client, outcome = self._client, outcome_of(self.outcome or "", self.refusal, exc)[0]
+        return EndedCall(
+            time.time_ns(),
+            client.principal.id,
+            client.principal.name,
+            f"{client.name}/{client.version}" if client.version else client.name,
+            self.name[:LONGEST_TEXT],
+            self.owner if self.owner not in {NOBODY, OWN} else "",
+            outcome,
+            elapsed,
+            self.result_bytes,
+            trace_id.get() or "",
         )
 
 
@@ -221,10 +242,12 @@ class Calls:
         self._metrics = metrics
         self._loaded = loaded
         self._audit = audit
+        # Told of each call that ended, while somebody looks on.
+        self.on_end: Callable[[EndedCall], None] | None = None
 
     def scope(self, client: Client, name: str, owner: str = NOBODY, request_id: str | None = None) -> CallScope:
         """The seam around a client's call of this tool."""
-        return CallScope(self._metrics, client, name, owner, self._audit.recorder, request_id)
+        return CallScope(self._metrics, client, name, owner, self._audit.recorder, request_id, self.on_end)
 
     async def call(self, name: str, params: Params | None, caller: Caller) -> Message:
         """Relay a call as it is and give the result as it is.

@@ -9,6 +9,7 @@ from pegboard.gateway.rest import (
     audit_routes,
     catalog_routes,
     client_routes,
+    event_routes,
     login_routes,
     registry_routes,
     run_routes,
@@ -36,5 +37,6 @@ def route_table() -> list[RestRoute]:
         *access_routes.ROUTES,
         *token_routes.ROUTES,
         *audit_routes.ROUTES,
+        *event_routes.ROUTES,
     )
     return [*own, *(route for part in load_parts("routes").values() for route in part.ROUTES)]
