@@ -107,9 +107,7 @@ async def test_a_call_is_told_without_its_arguments(tmp_path: Path) -> None:
     assert (refused["outcome"], "server" in refused) == ("refused:unknown_tool", False)
 
 
-async def test_a_burst_of_calls_is_told_as_a_few_and_a_number(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_burst_of_calls_is_told_as_a_few_and_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page has to show it, and the gateway has more to do."""
     monkeypatch.setattr(event_feed, "MOST_CALLS", 2)
     monkeypatch.setattr(event_feed, "LOOK_EVERY", 3600.0)

@@ -37,6 +37,7 @@ TOOL = {
         "name": TEXT,
         "server": {"type": ["string", "null"], "description": "null for Pegboard's own tools."},
         "description": TEXT,
+        "tokens": {"type": "integer", "description": "What its definition costs in a prompt: a token is four bytes."},
         "status": {"enum": ["available", "unavailable", "disabled", "needs_auth"]},
         "reason": TEXT,
         "staleSince": {"type": "string", "format": "date-time"},

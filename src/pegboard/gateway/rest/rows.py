@@ -90,6 +90,7 @@ def tool_row(board: Board, tool: RegisteredTool) -> dict[str, Any]:
         "name": tool.name,
         "server": tool.server_name,
         "description": tool.definition.get("description", ""),
+        "tokens": tool.tokens,
         **board.availability(tool).to_dict(),
     }
 
