@@ -21,6 +21,7 @@ from pegboard.access.principal import Principal
 from pegboard.access.rule import DISCOVERY
 from pegboard.audit.audit import Audit
 from pegboard.audit.composer import LONGEST_TEXT, session_digest
+from pegboard.audit.ended_call import EndedCall
 from pegboard.audit.outcome import outcome_of
 from pegboard.audit.recorder import Recorder, pack_arguments
 from pegboard.audit.size import json_size
@@ -28,7 +29,6 @@ from pegboard.catalog.discovery import Discovery
 from pegboard.clients.caller import Caller, acting_for
 from pegboard.clients.channel import OnProgress
 from pegboard.clients.client import REST_CLIENT, Client
-from pegboard.ended_call import EndedCall
 from pegboard.exactjson import as_object
 from pegboard.listing.loaded import LoadedTools
 from pegboard.log import logger, new_trace_id, trace_id

@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from harness import LIMIT, every_server, eventually, open_gateway
+from harness import LIMIT, eventually, every_server, open_gateway
 
 pytestmark = pytest.mark.anyio
 STREAM = {"accept": "text/event-stream"}

@@ -17,8 +17,8 @@ from itertools import islice
 from typing import Any
 
 from pegboard.access.principal import Principal
+from pegboard.audit.ended_call import EndedCall
 from pegboard.board import Board
-from pegboard.ended_call import EndedCall
 from pegboard.gateway.config_watcher import ConfigFile
 from pegboard.gateway.rest.rows import needs_login
 from pegboard.listing.view import Filter

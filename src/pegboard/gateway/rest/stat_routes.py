@@ -110,7 +110,7 @@ ROUTES = (
         "/api/stats",
         _stats,
         operation(
-            "What tools cost in a prompt, what is saved of that, and how calls went by server, by tool and over time",
+            "What tools cost in a prompt, and how calls went: by server, by tool and over time",
             _STATS,
             query_parameter("since", f"From when on: 30m, 2h, 7d ago, or a day; {_USUAL_SINCE} if nothing is said."),
             query_parameter("server", "Only calls of this server; a * stands for anything."),
