@@ -28,7 +28,7 @@ async def rest(
         yield http, gateway
 
 
-async def read(http: httpx2.AsyncClient, path: str, status: int = 200, **headers: str) -> Any:
+async def read(http: httpx2.AsyncClient, path: str, status: int = 200, headers: dict[str, str] | None = None) -> Any:
     answer = await http.get(path, headers=headers)
     assert answer.status_code == status, answer.text
     said = answer.json()
@@ -77,7 +77,7 @@ async def test_statistics_of_a_weak_token_are_its_own(tmp_path: Path) -> None:
         weak = await gateway.token("weak", servers=["two"])
         await http.post("/api/tools/one__echo/call", json={"arguments": {"text": "a"}})
         await http.post("/api/tools/two__echo/call", json={"arguments": {"text": "a"}}, headers=weak)
-        whole, stats = await read(http, "/api/stats"), await read(http, "/api/stats", **weak)
+        whole, stats = await read(http, "/api/stats"), await read(http, "/api/stats", headers=weak)
     assert ([row["name"] for row in stats["servers"]], stats["total"]["calls"]) == (["two"], 1)
     assert stats["tokens"].keys() == {"all", "first"}
     assert stats["tokens"]["all"] < whole["tokens"]["all"]
@@ -111,7 +111,7 @@ async def test_sessions_are_listed_for_whoever_may_know_of_them(tmp_path: Path) 
         async with http_client(gateway.mcp, "2025-11-25") as client:
             await client.request("tools/call", {"name": "tool_load", "arguments": {"names": ["one__echo"]}})
             listed = await read(http, "/api/sessions")
-            assert await read(http, "/api/sessions", **weak) == {"sessions": [], "total": 0}
+            assert await read(http, "/api/sessions", headers=weak) == {"sessions": [], "total": 0}
     (session,) = listed["sessions"]
     assert (session["client"], session["protocolVersion"], session["loaded"]) == ("raw", "2025-11-25", 1)
     assert session["principal"] == {"id": "local", "name": "local"}
@@ -164,8 +164,8 @@ async def test_a_graph_is_of_a_namespace_that_one_has(tmp_path: Path) -> None:
     async with rest(tmp_path, {}, toolsets=["memory"]) as (http, gateway):
         await http.post("/api/memories", json={"key": "a", "namespace": "theirs"})
         own = await gateway.token("own", toolsets=["memory"], namespaces=["mine"])
-        assert (await read(http, "/api/memory/graph", **own))["nodes"] == []
-        await read(http, "/api/memory/graph?namespace=theirs", 403, **own)
+        assert (await read(http, "/api/memory/graph", headers=own))["nodes"] == []
+        await read(http, "/api/memory/graph?namespace=theirs", 403, own)
         none = await gateway.token("none", toolsets=["discovery"])
-        await read(http, "/api/memory/graph", 501, **none)
+        await read(http, "/api/memory/graph", 501, none)
         assert len((await read(http, "/api/memory/graph?namespace=theirs"))["nodes"]) == 1
