@@ -26,6 +26,7 @@ from forking import warm_start
 from pegboard.auth.token import digest_of, new_token_text
 from pegboard.board import Board
 from pegboard.config import ServerSpec, read_settings
+from pegboard.gateway.event_feed import EventFeed
 from pegboard.gateway.http import HttpGateway, uvicorn_config
 from pegboard.gateway.listen import listen_on
 from pegboard.protocol.eras import CLIENT_INFO_KEY, MODERN_VERSIONS, modern_params
@@ -136,6 +137,10 @@ class Gateway:
     @property
     def board(self) -> Board:
         return self.front.board
+
+    @property
+    def feed(self) -> EventFeed:
+        return self.front.feed
 
     @property
     def mcp(self) -> str:

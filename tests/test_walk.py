@@ -51,12 +51,12 @@ async def trace(work: Callable[[], Awaitable[Any]]) -> Walk:
 
 
 async def walk_of_a_call(folder: Path, arguments: dict[str, Any]) -> Walk:
-    """The walk of a plain call over HTTP to a server over stdio; what one of three calls does not do is by chance."""
+    """The walk of a plain call over HTTP to a server over stdio; what one of six calls does not do is by chance."""
     async with open_gateway(folder, {"one": toy()}) as gateway, httpx2.AsyncClient(timeout=LIMIT) as http:
         call = await _open_session(http, gateway.mcp, arguments)
         for _ in range(3):
             await call()
-        walks = [await trace(call) for _ in range(3)]
+        walks = [await trace(call) for _ in range(6)]
     return [step for step in walks[0] if all(step in walk for walk in walks)]
 
 

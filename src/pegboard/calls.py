@@ -21,6 +21,7 @@ from pegboard.access.principal import Principal
 from pegboard.access.rule import DISCOVERY
 from pegboard.audit.audit import Audit
 from pegboard.audit.composer import LONGEST_TEXT, session_digest
+from pegboard.audit.ended_call import EndedCall
 from pegboard.audit.outcome import outcome_of
 from pegboard.audit.recorder import Recorder, pack_arguments
 from pegboard.audit.size import json_size
@@ -73,7 +74,7 @@ class CallScope:
     calls are recorded (`is_recorded`) its arguments and how large its result is."""
 
     __slots__ = (
-        *("_client", "_metrics", "_recorder", "_request_id", "_span", "_started", "_token", "_traced"),
+        *("_client", "_metrics", "_on_end", "_recorder", "_request_id", "_span", "_started", "_token", "_traced"),
         *("arguments", "name", "outcome", "owner", "refusal", "result_bytes", "slot"),
     )
 
@@ -85,8 +86,11 @@ class CallScope:
         owner: str = NOBODY,
         recorder: Recorder | None = None,
         request_id: str | None = None,
+        on_end: Callable[[EndedCall], None] | None = None,
     ) -> None:
         self._metrics = metrics
+        # Whoever looks on, if somebody does.
+        self._on_end = on_end
         self._client = client
         self._recorder = recorder
         self._request_id = request_id
@@ -142,6 +146,8 @@ class CallScope:
                 log.call("tool.called", client=self._client.name, tool=self.name, ms=ms, outcome=self.outcome, **who)
             if self._recorder is not None:
                 self._record(self._recorder, elapsed, exc)
+            if self._on_end is not None:
+                self._on_end(self._describe(elapsed, exc))
         if self._token is not None:
             trace_id.reset(self._token)
 
@@ -164,6 +170,21 @@ class CallScope:
                 trace_id.get(),
                 detail,
             )
+        )
+
+    def _describe(self, elapsed: float, exc: BaseException | None) -> EndedCall:
+        client, outcome = self._client, outcome_of(self.outcome or "", self.refusal, exc)[0]
+        return EndedCall(
+            time.time_ns(),
+            client.principal.id,
+            client.principal.name,
+            f"{client.name}/{client.version}" if client.version else client.name,
+            self.name[:LONGEST_TEXT],
+            self.owner if self.owner not in {NOBODY, OWN} else "",
+            outcome,
+            elapsed,
+            self.result_bytes,
+            trace_id.get() or "",
         )
 
 
@@ -224,10 +245,12 @@ class Calls:
         self._metrics = metrics
         self._loaded = loaded
         self._audit = audit
+        # Told of each call that ended, while somebody looks on.
+        self.on_end: Callable[[EndedCall], None] | None = None
 
     def scope(self, client: Client, name: str, owner: str = NOBODY, request_id: str | None = None) -> CallScope:
         """The seam around a client's call of this tool."""
-        return CallScope(self._metrics, client, name, owner, self._audit.recorder, request_id)
+        return CallScope(self._metrics, client, name, owner, self._audit.recorder, request_id, self.on_end)
 
     async def call(self, name: str, params: Params | None, caller: Caller) -> Message:
         """Relay a call as it is and give the result as it is.

@@ -21,6 +21,8 @@ from pegboard.result import ToolError, ToolErrorCode, ToolFailure, ToolResult, e
 _SHOWN = 300
 # So many values are checked in a few milliseconds. What Pegboard's own tools take is less.
 MAX_VALUES = 5_000
+# What a token is counted as, in bytes of UTF-8.
+BYTES_A_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +272,11 @@ class RegisteredTool:
     def toolset(self) -> str | None:
         """Of a tool of Pegboard's own: the toolset that it is of."""
         return None if self.tool is None else self.tool.category
+
+    @property
+    def tokens(self) -> int:
+        """What its definition costs in a prompt, about."""
+        return len(self.text) // BYTES_A_TOKEN
 
     @property
     def claims_read_only(self) -> bool:

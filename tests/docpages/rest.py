@@ -26,6 +26,21 @@ curl -X POST http://127.0.0.1:7420/api/tools/time__get_current_time/call \\
   -H "Content-Type: application/json" -d '{{"arguments": {{"timezone": "UTC"}}}}'
 ```
 
+## Streams
+
+`GET /api/events` tells what changes, as server-sent events. The first event is `hello`; then each event names what is
+another now: `server` (its name and state), `call` (who called what, how it went, how long it took), `tools`, `config`,
+`sessions`, `logins`, `storage`, `memory`, `tasks`. Values are read from the other addresses, which say who may see
+what. Whoever comes back sends `Last-Event-ID`; `resync` means that something was missed, and all has to be read anew.
+
+A call with `Accept: text/event-stream` is answered by `progress` while it runs and `result` at the end. `input` means
+that the server asks something: send the call again with the same arguments, `inputResponses` with an answer for each
+of `inputRequests`, and the `requestState`. Whoever closes the stream cancels the call.
+
+```sh
+curl -N http://127.0.0.1:7420/api/events
+```
+
 ![The page /docs in a browser](pictures/page.png)
 
 {HOW}

@@ -18,6 +18,7 @@ from pegboard.audit.record import REFUSED, AuditRecord
 from pegboard.audit.recorder import Recorder
 from pegboard.audit.refusals import Refusal, Refusals
 from pegboard.audit.retention import Retention, first_day
+from pegboard.audit.statistics import Statistics
 from pegboard.audit.store import AuditStore
 from pegboard.audit.verification import PRUNED, AuditReport, KnownHead, Verification
 from pegboard.audit.writer import AuditWriter
@@ -161,6 +162,11 @@ class Audit:
         found = await self._store.find(query)
         more = len(found) > query.limit
         return found[: query.limit], found[query.limit - 1].id if more else None
+
+    async def statistics(self, query: AuditQuery, since: float, until: float) -> Statistics:
+        """The calls that a query asks for, counted."""
+        await self._settle_softly()
+        return await self._store.statistics(query, since, until)
 
     async def heads(self) -> list[ChainHead]:
         """Where every chain stands now, the oldest first."""

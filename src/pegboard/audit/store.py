@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import msgspec
 
@@ -13,6 +13,7 @@ from pegboard.audit.chain import ChainHead
 from pegboard.audit.composer import AuditBatch
 from pegboard.audit.query import AuditQuery
 from pegboard.audit.record import COLUMNS, AuditRecord
+from pegboard.audit.statistics import MOST_CALLS, CallRow, Statistics
 from pegboard.storage.database import Database, DatabaseConnection, Row
 from pegboard.storage.sql import marks
 
@@ -83,6 +84,16 @@ class AuditStore:
         order = f"SELECT {_NAMES} FROM audit WHERE {where} ORDER BY id DESC LIMIT ?"  # noqa: S608  names and marks
         rows = await self._database.read(lambda connection: connection.rows(order, *params, query.limit + 1))
         return [AuditRecord(*row) for row in rows]
+
+    async def statistics(self, query: AuditQuery, since: float, until: float) -> Statistics:
+        """The calls that a query asks for, counted; in the thread that reads them."""
+        where, params = query.where()
+        order = f"SELECT at, server, tool, outcome, us FROM audit WHERE {where} ORDER BY id DESC LIMIT ?"  # noqa: S608
+
+        def read(connection: DatabaseConnection) -> Statistics:
+            return Statistics.of(cast("list[CallRow]", connection.rows(order, *params, MOST_CALLS)), since, until)
+
+        return await self._database.read(read)
 
     async def heads(self) -> list[ChainHead]:
         """Where every chain stands, the oldest first."""

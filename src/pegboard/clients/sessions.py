@@ -48,6 +48,10 @@ class ClientSessions:
         """The client of this session."""
         return self._clients.get(session) if session is not None else None
 
+    def list_all(self) -> list[Client]:
+        """Every one of them, in the order in which they came."""
+        return list(self._clients.values())
+
     def level_of(self, client: Client) -> str | None:
         """From which level on a client is notified. One that set none does not get more because another one wants
         more."""

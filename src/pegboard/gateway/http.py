@@ -178,6 +178,7 @@ class HttpGateway:
             on_tokens=self.token_watch.load,
             desk=self._desk,
         )
+        self.feed = rest.feed
         mcp = _Mcp(self._manager, self._learn_address)
         connect = ConnectPage(self.board, self._desk, self._callback, self.authenticator)
         metadata, document = ResourceMetadata(self._auth_settings), ClientDocument(self._auth_settings)
@@ -252,6 +253,7 @@ class HttpGateway:
 
     async def finish(self) -> None:
         """Take no more requests, and let the calls under way finish, if that does not take too long."""
+        self.feed.close()
         await asyncio.gather(self.shutdown.finish(_FINISH), *(client.settle(_FINISH) for client in self._lines))
 
     def _pipe_fast_path(self, endpoint: PipeEndpoint) -> PipeFastPath | None:

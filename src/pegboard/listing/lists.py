@@ -17,12 +17,10 @@ from pegboard.listing.loaded import LoadedTools
 from pegboard.listing.view import Draft, Filter, ListItem, ListKey, View
 from pegboard.lru_dict import LruDict
 from pegboard.pace import Pace
-from pegboard.tool import RegisteredTool
+from pegboard.tool import BYTES_A_TOKEN, RegisteredTool
 
 # Up to this many tools of servers, and tokens of their definitions, `auto` lists them all.
 FEW, FEW_TOKENS = 30, 8000
-# What a token is counted as, in bytes of UTF-8.
-_TOKEN = 4
 # Up to this many a list is made at once.
 SHORT = 1000
 _MAX_VIEWS = 1024
@@ -198,7 +196,7 @@ class Lists:
             for tool in tools.values():
                 if access is None or access.admits(tool):
                     count, size = count + 1, size + len(tool.text)
-                if count > FEW or size // _TOKEN > FEW_TOKENS:
+                if count > FEW or size // BYTES_A_TOKEN > FEW_TOKENS:
                     return False
         return True
 

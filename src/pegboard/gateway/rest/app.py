@@ -16,6 +16,7 @@ from pegboard.clients.caller import Caller
 from pegboard.clients.client import REST_CLIENT, identify
 from pegboard.clients.endpoint import endpoint_of
 from pegboard.gateway.config_watcher import ConfigFile
+from pegboard.gateway.event_feed import EventFeed
 from pegboard.gateway.listen import local_address
 from pegboard.gateway.login_desk import LoginDesk
 from pegboard.gateway.network_addresses import network_urls
@@ -48,6 +49,7 @@ class Rest:
     logins: LoginDesk = field(init=False)
     tokens: TokenRegistry = field(init=False)
     mcp_registry: McpRegistry = field(init=False)
+    feed: EventFeed = field(init=False)
 
     def __post_init__(self) -> None:
         store = self.board.storage.tokens
@@ -55,6 +57,7 @@ class Rest:
         object.__setattr__(self, "tokens", tokens)
         desk = self.desk or LoginDesk(self.board, CallbackPage(self.board), self.identity)
         object.__setattr__(self, "logins", desk)
+        object.__setattr__(self, "feed", EventFeed(self.board, self.config, self.sessions))
         object.__setattr__(self, "mcp_registry", McpRegistry(lambda: registry_address(self.board.settings)))
 
     @property

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 
 from pegboard.calls import FailedResult
 from pegboard.gateway.rest import rows
 from pegboard.gateway.rest.api_route import ApiRoute
+from pegboard.gateway.rest.call_stream import CallStream, wants_stream
 from pegboard.gateway.rest.operations import (
     OBJECT,
     TEXT,
@@ -37,6 +38,7 @@ TOOL = {
         "name": TEXT,
         "server": {"type": ["string", "null"], "description": "null for Pegboard's own tools."},
         "description": TEXT,
+        "tokens": {"type": "integer", "description": "What its definition costs in a prompt: a token is four bytes."},
         "status": {"enum": ["available", "unavailable", "disabled", "needs_auth"]},
         "reason": TEXT,
         "staleSince": {"type": "string", "format": "date-time"},
@@ -44,6 +46,17 @@ TOOL = {
     },
 }
 _NAME = path_parameter("name")
+# What the next round of a call brings that asked something.
+_ROUND: dict[str, type] = {"inputResponses": dict, "requestState": str}
+_BODY = {
+    "type": "object",
+    "properties": {
+        "arguments": OBJECT,
+        "inputResponses": {**OBJECT, "description": "Answers to what the call asked; with accept: text/event-stream."},
+        "requestState": {**TEXT, "description": "The state that came with the questions."},
+    },
+    "additionalProperties": False,
+}
 
 
 async def _tools(rest: Rest, request: Request) -> Any:
@@ -81,6 +94,8 @@ async def _tool(rest: Rest, request: Request) -> Any:
 async def _call(rest: Rest, request: Request) -> Any:
     name = request.path_params["name"]
     params = {**await _arguments(request), "name": name}
+    if wants_stream(request):
+        return CallStream(rest, request, name, params).response()
     try:
         result = await rest.board.calls.call(name, params, rest.caller(request))
     except RpcError as exc:
@@ -90,13 +105,14 @@ async def _call(rest: Rest, request: Request) -> Any:
 
 async def _arguments(request: Request) -> dict[str, Any]:
     body = await body_of(request)
-    for name in body:
-        if name != "arguments":
+    # Answers are for a call that asked, and only a stream says what it asks.
+    known = {"arguments": dict, **(_ROUND if wants_stream(request) else {})}
+    for name, value in body.items():
+        if name not in known:
             raise invalid(f'{name[:80]!r} is not a field of a call: did you mean {{"arguments": {{…}}}}?')
-    arguments = body.get("arguments", {})
-    if not isinstance(arguments, dict):
-        raise invalid("arguments must be an object")
-    return {"arguments": cast("dict[str, Any]", arguments)}
+        if not isinstance(value, known[name]):
+            raise invalid(f"{name} must be {'a text' if known[name] is str else 'an object'}")
+    return {"arguments": {}, **body}
 
 
 ROUTES = (
@@ -129,12 +145,12 @@ ROUTES = (
         "/api/tools/{name}/call",
         _call,
         with_body(
-            operation(
-                "Call a tool; data is its result",
-                OBJECT,
-                _NAME,
-            ),
-            {"type": "object", "properties": {"arguments": OBJECT}, "additionalProperties": False},
+            operation("Call a tool; data is its result", OBJECT, _NAME)
+            | {
+                "description": "With accept: text/event-stream the answer is a stream: progress while it runs, at the "
+                "end result, or input where its server asks something.",
+            },
+            _BODY,
             required=False,
             example={"arguments": {}},
         ),

@@ -43,6 +43,14 @@ def check_query(request: Request, names: Collection[str]) -> None:
             raise invalid(f"{given[:80]!r} is not a parameter of this address{hint}")
 
 
+def read_number(request: Request, name: str, usual: int) -> int:
+    """A whole number of an address."""
+    given = request.query_params.get(name) or str(usual)
+    if not (given.isascii() and given.isdigit() and len(given) <= _MOST_DIGITS):
+        raise invalid(f"{name} must be a whole number, found {given[:40]!r}")
+    return int(given)
+
+
 def merge_arguments(given: Mapping[str, Any], also: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments from two places; where both say something, it has to be the same."""
     for name in given.keys() & also.keys():

@@ -118,6 +118,7 @@ def tool_row(board: Board, tool: RegisteredTool, client: Client | None = None) -
         "name": tool.name,
         "server": tool.server_name,
         "description": tool.definition.get("description", ""),
+        "tokens": tool.tokens,
         **board.availability(tool, client).to_dict(),
     }
 

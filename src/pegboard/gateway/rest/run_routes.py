@@ -14,7 +14,7 @@ from pegboard.clients.endpoint import endpoint_of
 from pegboard.gateway.rest import rows
 from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.operations import TEXT, list_of, object_with, operation, path_parameter, query_parameter
-from pegboard.gateway.rest.params import check_query
+from pegboard.gateway.rest.params import check_query, read_number
 from pegboard.gateway.rest.server_routes import server_problem
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
 from pegboard.servers.server import Server
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _MOST_LINES = 2000
 _USUAL_LINES = 100
-_MOST_DIGITS = 12
 _NAME = path_parameter("name")
 _INTEGER = {"type": "integer"}
 _LINE = {
@@ -101,10 +100,10 @@ def _describe_reach(rest: Rest, request: Request) -> dict[str, Any]:
 async def _log(rest: Rest, request: Request) -> Any:
     check_query(request, ("limit", "after"))
     server = _find_server(rest, request)
-    limit = _number(request, "limit", _USUAL_LINES)
+    limit = read_number(request, "limit", _USUAL_LINES)
     if limit > _MOST_LINES:
         raise invalid(f"limit must be a whole number from 0 to {_MOST_LINES}, found {limit}")
-    lines = server.log.read(limit, _number(request, "after", 0))
+    lines = server.log.read(limit, read_number(request, "after", 0))
     return {"lines": [_line(line) for line in lines], "last": server.log.last_number}
 
 
@@ -124,13 +123,6 @@ def _find_server(rest: Rest, request: Request) -> Server:
     if problem := server_problem(rest.board, name, rest.caller(request).client.filter):
         raise ToolFailure(ToolErrorCode.NOT_FOUND, problem, retryable=False)
     return rest.board.servers[name]
-
-
-def _number(request: Request, name: str, usual: int) -> int:
-    given = request.query_params.get(name) or str(usual)
-    if not (given.isascii() and given.isdigit() and len(given) <= _MOST_DIGITS):
-        raise invalid(f"{name} must be a whole number, found {given[:40]!r}")
-    return int(given)
 
 
 def _line(line: LogLine) -> dict[str, Any]:

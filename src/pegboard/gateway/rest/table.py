@@ -7,12 +7,15 @@ from typing import TypeAlias
 from pegboard.gateway.rest import (
     access_routes,
     audit_routes,
+    board_routes,
     catalog_routes,
     client_routes,
+    event_routes,
     login_routes,
     registry_routes,
     run_routes,
     server_routes,
+    stat_routes,
     status_routes,
     token_routes,
 )
@@ -32,9 +35,12 @@ def route_table() -> list[RestRoute]:
         *login_routes.ROUTES,
         *catalog_routes.ROUTES,
         *client_routes.ROUTES,
+        *board_routes.ROUTES,
         *registry_routes.ROUTES,
         *access_routes.ROUTES,
         *token_routes.ROUTES,
         *audit_routes.ROUTES,
+        *event_routes.ROUTES,
+        *stat_routes.ROUTES,
     )
     return [*own, *(route for part in load_parts("routes").values() for route in part.ROUTES)]

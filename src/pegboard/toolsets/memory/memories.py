@@ -28,6 +28,7 @@ from pegboard.toolsets.memory.limits import (
     validate_namespace,
 )
 from pegboard.toolsets.memory.memory import Brief, Link, Memory, order_links
+from pegboard.toolsets.memory.neighbourhood import MAX_NODES, MOST_FAR, Neighbourhood, find_neighbourhood
 from pegboard.toolsets.memory.query import OPERATORS, Operator, Query, keywords, natural
 from pegboard.toolsets.memory.relevance import Ranking
 from pegboard.toolsets.memory.saved import Saved
@@ -236,6 +237,15 @@ class Memories:
 
         await self._count(namespace, count)
         return [step for _, step in steps]
+
+    async def neighbourhood(
+        self, key: str | None, depth: int = 2, limit: int = 200, *, namespace: str | None = None
+    ) -> Neighbourhood:
+        """What is linked with a memory, for a picture; without a key, those that changed last."""
+        key = None if key is None else validate_key(key)
+        far = validate_number(depth, "depth", 1, MOST_FAR)
+        most = validate_number(limit, "limit", 1, MAX_NODES)
+        return await self._read(namespace, lambda desk: find_neighbourhood(desk, key, far, most))
 
     def now(self) -> float:
         """The time as memories have it."""

@@ -1,11 +1,18 @@
-"""Memories over REST: each route is one of the memory tools."""
+"""Memories over REST: each route is one of the memory tools, save the picture of how they are linked."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from pegboard.gateway.rest.operations import path_parameter
+from starlette.requests import Request
+
+from pegboard.clients.caller import acting_for
+from pegboard.gateway.rest.api_route import ApiRoute
+from pegboard.gateway.rest.operations import TEXT, list_of, object_with, operation, path_parameter, query_parameter
+from pegboard.gateway.rest.params import check_query, read_number
 from pegboard.gateway.rest.tool_route import ToolRoute
+from pegboard.toolsets.memory.neighbourhood import MAX_NODES, MOST_FAR
 from pegboard.toolsets.memory.tools import (
     MemoryAdd,
     MemoryDelete,
@@ -17,9 +24,49 @@ from pegboard.toolsets.memory.tools import (
     MemorySearch,
     MemoryUpdate,
 )
+from pegboard.toolsets.memory.toolset import MemoryToolset
 
+if TYPE_CHECKING:
+    from pegboard.gateway.rest.app import Rest
+
+_GRAPH = {
+    "key": "The memory in the middle; without one, those that changed last.",
+    "depth": f"How many links away at most: 1 to {MOST_FAR}, 2 if nothing is said.",
+    "limit": f"How many memories at most: 1 to {MAX_NODES}, 200 if nothing is said.",
+    "namespace": "The namespace.",
+}
+_NODE = {
+    "type": "object",
+    "required": ["key", "depth", "written", "summary"],
+    "properties": {
+        "key": TEXT,
+        "depth": {"type": "integer", "description": "How many links it is away from the first."},
+        "written": {"type": "boolean", "description": "A link may lead to a memory that is not written yet."},
+        "summary": TEXT,
+    },
+}
+_LINK = {"type": "object", "properties": dict.fromkeys(("from", "to", "type"), TEXT)}
 _KEY = (path_parameter("key", minLength=1),)
 _one = partial(ToolRoute, in_path={"key": _KEY}, path_wins=True)
+
+
+async def _graph(rest: Rest, request: Request) -> Any:
+    check_query(request, tuple(_GRAPH))
+    given = {name: value for name, value in request.query_params.items() if value}
+    caller = rest.caller(request)
+    # The picture is of what this tool lists, in a namespace that it would list.
+    tool = rest.board.gate.own_tool(MemoryToolset.name, MemoryList.name, caller.client.filter)
+    with acting_for(caller):
+        accepted = await tool.accept({"namespace": given["namespace"]} if "namespace" in given else {})
+    memories = rest.board.toolsets.of(MemoryToolset).memories
+    found = await memories.neighbourhood(
+        given.get("key"),
+        read_number(request, "depth", 2),
+        read_number(request, "limit", 200),
+        namespace=accepted.get("namespace"),
+    )
+    return found.to_dict()
+
 
 ROUTES = (
     ToolRoute("GET", "/api/memories", MemoryList),
@@ -38,6 +85,16 @@ ROUTES = (
         "POST", "/api/memories/{key:path}/rename", MemoryRename, in_path={"old_key": _KEY}, in_query=("namespace",)
     ),
     ToolRoute("GET", "/api/memories/{key:path}/linked", MemoryReadLinked, in_path={"key": _KEY}),
+    ApiRoute(
+        "GET",
+        "/api/memory/graph",
+        _graph,
+        operation(
+            "How memories are linked around one of them, both ways",
+            object_with("nodes", list_of(_NODE), links=list_of(_LINK), cut={"type": "boolean"}),
+            *(query_parameter(name, description) for name, description in _GRAPH.items()),
+        ),
+    ),
     ToolRoute("GET", "/api/memory/search", MemorySearch, names={"q": "query"}),
     ToolRoute("GET", "/api/memory/fulltext", MemoryFulltextSearch),
 )

@@ -256,6 +256,30 @@ class MemoryTable:
                 found[source].append(Link(target, kind, term, weight))
         return found
 
+    def links_around(self, keys: Sequence[str], most: int) -> list[tuple[str, str, str]]:
+        """The links that lead to and from these memories, so many at most: from where, to where, and of what type."""
+        found: dict[tuple[str, str, str], None] = {}
+        base = (
+            "SELECT memories.key, target, type FROM memory_links JOIN memories ON memories.id = source"
+            " WHERE memory_links.space = ? AND"
+        )
+        for part in parts(keys):
+            for column in ("memories.key", "target"):
+                sql = f"{base} {column} IN ({marks(part)}) ORDER BY memory_links.id LIMIT ?"
+                rows = self._connection.rows(sql, self.space, *part, most - len(found))
+                found.update(dict.fromkeys((str(source), str(target), str(kind)) for source, target, kind in rows))
+                if len(found) >= most:
+                    return list(found)
+        return list(found)
+
+    def briefs(self, keys: Iterable[str]) -> list[BriefRow]:
+        """Those of these keys that exist, without their texts."""
+        found: list[BriefRow] = []
+        for part in parts(list(keys)):
+            sql = f"SELECT {_ENTRY} FROM memories WHERE space = ? AND key IN ({marks(part)})"
+            found += [BriefRow(*row) for row in self._connection.rows(sql, self.space, *part)]
+        return found
+
     def degrees(self, memories: Iterable[Numbered]) -> dict[int, Degrees]:
         """How many links lead to and from each of these."""
         asked = list(memories)

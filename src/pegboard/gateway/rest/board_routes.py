@@ -1,0 +1,130 @@
+"""REST routes of sessions, and of boards: which clients are there, and which tools they have loaded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+
+from pegboard.audit.composer import session_digest
+from pegboard.clients.client import Client, identify
+from pegboard.clients.endpoint import endpoint_of
+from pegboard.exactjson import as_list
+from pegboard.gateway.rest.api_route import ApiRoute
+from pegboard.gateway.rest.operations import TEXT, list_of, object_with, operation, path_parameter, with_body
+from pegboard.gateway.rest.params import check_query
+from pegboard.gateway.rest.responses import members_of
+from pegboard.names import is_board_name
+from pegboard.result import ToolErrorCode, ToolFailure, invalid
+
+if TYPE_CHECKING:
+    from pegboard.gateway.rest.app import Rest
+
+_NAME = path_parameter("name")
+_INTEGER = {"type": "integer"}
+_SESSION = {
+    "type": "object",
+    "required": ["id", "client", "principal", "loaded"],
+    "properties": {
+        "id": {**TEXT, "description": "As records of the audit have it: a digest."},
+        **dict.fromkeys(("client", "version", "protocolVersion", "board"), TEXT),
+        "principal": {"type": "object", "properties": {"id": TEXT, "name": TEXT}},
+        "loaded": {**_INTEGER, "description": "How many tools it has loaded."},
+    },
+}
+_BOARD = object_with("name", TEXT, tools={**list_of(TEXT), "description": "In the order in which they were used."})
+_CHANGE = {
+    "type": "object",
+    "properties": {"load": list_of(TEXT), "unload": list_of(TEXT)},
+    "additionalProperties": False,
+}
+
+
+async def _sessions(rest: Rest, request: Request) -> Any:
+    check_query(request, ())
+    principal = endpoint_of(request.scope).principal
+    every = rest.board.relay.sessions.list_all()
+    seen = [client for client in every if principal.admin or client.principal.id == principal.id]
+    return {"sessions": [_session_row(rest, client) for client in seen], "total": len(seen)}
+
+
+def _session_row(rest: Rest, client: Client) -> dict[str, Any]:
+    texts = {
+        "version": client.version,
+        "protocolVersion": client.protocol_version,
+        "board": client.endpoint.board or "",
+    }
+    return {
+        "id": session_digest(client.session),
+        "client": client.name,
+        **{name: text for name, text in texts.items() if text},
+        "principal": {"id": client.principal.id, "name": client.principal.name},
+        "loaded": len(rest.board.loaded.on(client.board)),
+    }
+
+
+async def _board(rest: Rest, request: Request) -> Any:
+    check_query(request, ())
+    return _board_row(rest, request, _board_key(request))
+
+
+async def _change_board(rest: Rest, request: Request) -> Any:
+    body, key = await members_of(request, ("load", "unload")), _board_key(request)
+    wanted = rest.caller(request).client.filter
+    names = {what: _names(body.get(what, []), what) for what in ("load", "unload")}
+    # Before anything is changed: each has to be a tool that its board may have.
+    load = [(await rest.board.find_tool(name, wanted)).name for name in names["load"]]
+    removed = await rest.board.loaded.remove(key, names["unload"])
+    removed += await rest.board.loaded.add(key, load)
+    return {**_board_row(rest, request, key), "unloaded": removed}
+
+
+def _board_key(request: Request) -> str:
+    """Where the board of this name keeps its tools for whoever asks: a name may stand for a board of their own."""
+    name = str(request.path_params["name"])
+    if not is_board_name(name):
+        raise ToolFailure(ToolErrorCode.NOT_FOUND, f"{name[:80]!r} cannot be a board's name", retryable=False)
+    key = identify(replace(endpoint_of(request.scope), board=name)).board
+    assert key is not None
+    return key
+
+
+def _board_row(rest: Rest, request: Request, key: str) -> dict[str, Any]:
+    wanted = rest.caller(request).client.filter
+    known = [(name, rest.board.lookup_tool(name)) for name in rest.board.loaded.on(key)]
+    # One that is gone for the moment stays on the board.
+    tools = [name for name, tool in known if tool is None or wanted.admits(tool)]
+    return {"name": request.path_params["name"], "tools": tools}
+
+
+def _names(value: object, what: str) -> list[str]:
+    names = as_list(value)
+    if names is None or not all(isinstance(name, str) for name in names):
+        raise invalid(f"{what} must be a list of names of tools")
+    return [str(name) for name in names]
+
+
+ROUTES = (
+    ApiRoute(
+        "GET",
+        "/api/sessions",
+        _sessions,
+        operation(
+            "The sessions of clients that are open now; clients of 2026-07-28 have none",
+            object_with("sessions", list_of(_SESSION), total=_INTEGER),
+        ),
+    ),
+    ApiRoute("GET", "/api/boards/{name}", _board, operation("The tools that are loaded on a board", _BOARD, _NAME)),
+    ApiRoute(
+        "PATCH",
+        "/api/boards/{name}",
+        _change_board,
+        with_body(
+            operation("Load tools on a board, and unload others", _BOARD, _NAME),
+            _CHANGE,
+            required=True,
+            example={"load": []},
+        ),
+    ),
+)

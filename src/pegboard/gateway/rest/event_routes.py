@@ -1,0 +1,115 @@
+"""The REST route of events: one stream (SSE) of small facts, for pages that show what happens as it does."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from pegboard import exactjson
+from pegboard.audit.query import RULE, UNKNOWN
+from pegboard.clients.endpoint import endpoint_of
+from pegboard.gateway.event_feed import EventFeed, Fact
+from pegboard.gateway.rest.api_route import ApiRoute
+from pegboard.gateway.rest.operations import plain_operation
+from pegboard.gateway.rest.params import check_query
+from pegboard.listing.view import Filter
+from pegboard.version import VERSION
+
+if TYPE_CHECKING:
+    from pegboard.gateway.rest.app import Rest
+
+_EVENT_STREAM = "text/event-stream"
+_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+# Seconds without a fact after which a comment shows that the stream stands.
+_SILENCE = 15.0
+# Milliseconds after which a browser comes back.
+_RETRY = 2000
+
+
+class EventStream:
+    """What one onlooker is told."""
+
+    def __init__(self, rest: Rest, feed: EventFeed, request: Request) -> None:
+        self._rest = rest
+        self._feed = feed
+        self._principal = endpoint_of(request.scope).principal
+        self._wanted: Filter = rest.caller(request).client.filter
+        self._known = request.headers.get("last-event-id", "")
+        self._at = 0
+        # Of the tools that it may see, where that is not all of them.
+        self._list_digest: int | None = None
+
+    async def events(self) -> AsyncGenerator[bytes]:
+        """The stream, until its reader goes away or the gateway stops."""
+        async with self._feed.watch():
+            await self._look_at_list()
+            yield f"retry: {_RETRY}\n".encode()
+            yield self._begin()
+            while True:
+                goes_on = await self._feed.wait_after(self._at, _SILENCE)
+                if not goes_on:
+                    return
+                yield await self._news() or b": \n\n"
+
+    def _begin(self) -> bytes:
+        """The first event: where the stream stands. Whoever was here a moment ago goes on from there."""
+        epoch, _, number = self._known.partition("-")
+        is_resumed = epoch == self._feed.epoch and number.isdecimal() and self._feed.since(int(number)) is not None
+        self._at = int(number) if is_resumed else self._feed.last
+        return self._write("hello", {"version": VERSION, "resumed": is_resumed}, self._at)
+
+    async def _news(self) -> bytes:
+        facts, self._at = self._feed.since(self._at), self._feed.last
+        if facts is None:
+            return self._write("resync", {}, self._at)
+        return b"".join(
+            [self._write(fact.kind, self._data(fact), fact.number) for fact in facts if await self._is_news(fact)]
+        )
+
+    async def _is_news(self, fact: Fact) -> bool:
+        if not fact.is_for(self._principal, self._wanted):
+            return False
+        if fact.kind != "tools" or self._wanted.access is None:
+            return True
+        # That other tools changed is for whoever may see them.
+        return await self._look_at_list()
+
+    async def _look_at_list(self) -> bool:
+        """Whether the list of somebody who may not see all tools is another than at the last look."""
+        if self._wanted.access is None:
+            return False
+        before = self._list_digest
+        self._list_digest = (await self._rest.board.lists.view_in_slices(self._wanted)).digest
+        return self._list_digest != before
+
+    def _data(self, fact: Fact) -> dict[str, Any]:
+        data = dict(fact.data)
+        if data.get("outcome") == RULE and not self._principal.admin:
+            # Whoever may not see a tool is not told that there is one.
+            data["outcome"] = UNKNOWN
+        return data
+
+    def _write(self, kind: str, data: dict[str, Any], number: int) -> bytes:
+        place = f"id: {self._feed.epoch}-{number}\nevent: {kind}\ndata: "
+        return place.encode() + exactjson.dump(data) + b"\n\n"
+
+
+async def _events(rest: Rest, request: Request) -> Response:
+    check_query(request, ())
+    if request.method == "HEAD":
+        return Response(headers=_HEADERS, media_type=_EVENT_STREAM)
+    rest.feed.check_room()
+    return StreamingResponse(EventStream(rest, rest.feed, request).events(), 200, _HEADERS, _EVENT_STREAM)
+
+
+ROUTES = (
+    ApiRoute(
+        "GET",
+        "/api/events",
+        _events,
+        plain_operation("What changes, as it does: a stream of small facts with names and numbers", _EVENT_STREAM),
+    ),
+)

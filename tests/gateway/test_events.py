@@ -1,0 +1,217 @@
+"""The stream of events: what changes is told as it does, to whoever may know of it, and costs nothing unwatched."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from harness import LIMIT, Gateway, open_gateway, toy
+from pegboard.gateway import event_feed
+
+pytestmark = pytest.mark.anyio
+ARGUMENTS = {"text": "tulip-tulip-tulip"}
+
+
+class Events:
+    """A stream of events, read one by one."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        self.response = response
+        self._lines = response.aiter_lines()
+        self.last_id = ""
+
+    async def next(self) -> tuple[str, dict[str, Any]]:
+        """The next event and its data; an end of the stream is `EOFError`."""
+        kind = ""
+        async with asyncio.timeout(LIMIT):
+            async for line in self._lines:
+                name, _, value = line.partition(": ")
+                if name == "id":
+                    self.last_id = value
+                elif name == "event":
+                    kind = value
+                elif name == "data":
+                    return kind, json.loads(value)
+        raise EOFError
+
+    async def take(self, kinds: set[str]) -> dict[str, dict[str, Any]]:
+        """The last of each kind, once there was one of each."""
+        told: dict[str, dict[str, Any]] = {}
+        while kinds - told.keys():
+            kind, data = await self.next()
+            told[kind] = data
+        return told
+
+    async def wait_for(self, kind: str) -> dict[str, Any]:
+        """The data of the next event of this kind."""
+        while True:
+            found, data = await self.next()
+            if found == kind:
+                return data
+
+
+@asynccontextmanager
+async def watching(
+    gateway: Gateway, headers: Mapping[str, str] | None = None
+) -> AsyncGenerator[tuple[httpx2.AsyncClient, Events]]:
+    """A client, and its stream behind the greeting."""
+    async with (
+        httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT, headers=headers) as http,
+        http.stream("GET", "/api/events") as response,
+    ):
+        assert response.headers["content-type"].startswith("text/event-stream")
+        events = Events(response)
+        assert (await events.next())[0] == "hello"
+        yield http, events
+
+
+async def call(http: httpx2.AsyncClient, tool: str = "one__echo") -> None:
+    await http.post(f"/api/tools/{tool}/call", json={"arguments": ARGUMENTS})
+
+
+async def test_a_change_of_a_server_is_told(tmp_path: Path) -> None:
+    """By its name and state; that the config is another one is a fact of its own."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway:
+        await gateway.board.refresh(["one"])
+        async with watching(gateway) as (http, events):
+            await http.post("/api/servers/one/disable")
+            told = await events.take({"server", "config", "tools"})
+    assert told["server"] == {"name": "one", "state": "disabled"}
+
+
+async def test_a_server_that_is_removed_is_told(tmp_path: Path) -> None:
+    """Whoever shows it has to take it away."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway, watching(gateway) as (http, events):
+        await http.delete("/api/servers/one")
+        assert await events.wait_for("server") == {"name": "one", "state": "removed"}
+
+
+async def test_a_call_is_told_without_its_arguments(tmp_path: Path) -> None:
+    """Who called what, how it went and how long it took, as in a record of the audit."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway, watching(gateway) as (http, events):
+        await call(http)
+        told = await events.wait_for("call")
+        await call(http, "one__no_such")
+        refused = await events.wait_for("call")
+    assert (told["tool"], told["server"], told["outcome"], told["client"]) == ("one__echo", "one", "ok", "REST")
+    assert told["principal"] == {"id": "local", "name": "local"}
+    assert told["ms"] > 0
+    assert ARGUMENTS["text"] not in json.dumps(told)
+    assert (refused["outcome"], "server" in refused) == ("refused:unknown_tool", False)
+
+
+async def test_a_burst_of_calls_is_told_as_a_few_and_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page has to show it, and the gateway has more to do."""
+    monkeypatch.setattr(event_feed, "MOST_CALLS", 2)
+    monkeypatch.setattr(event_feed, "LOOK_EVERY", 3600.0)
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway, watching(gateway) as (http, events):
+        for _ in range(5):
+            await call(http)
+        gateway.feed.look()
+        told = [await events.wait_for("call") for _ in range(2)]
+        assert await events.wait_for("calls") == {"more": 3}
+    assert [data["tool"] for data in told] == ["one__echo"] * 2
+
+
+async def test_a_change_of_memories_is_told(tmp_path: Path) -> None:
+    """Whoever shows them reads them again; reading them changes nothing."""
+    async with (
+        open_gateway(tmp_path, {"one": toy()}, toolsets=["memory"]) as gateway,
+        watching(gateway) as (http, events),
+    ):
+        await http.get("/api/memories")
+        await http.post("/api/memories", json={"key": "a", "summary": "b", "text": "c"})
+        assert await events.wait_for("memory") == {}
+
+
+async def test_each_is_told_what_they_may_know(tmp_path: Path) -> None:
+    """A weak token hears of its own calls and servers, and of nothing else."""
+    async with open_gateway(tmp_path, {"one": toy(), "two": toy()}) as gateway:
+        weak = await gateway.token("weak", servers=["two"])
+        async with watching(gateway, weak) as (theirs, events), watching(gateway) as (ours, all_events):
+            await call(ours)
+            await call(theirs, "one__echo")
+            await ours.post("/api/servers/one/disable")
+            seen = [await all_events.wait_for("call") for _ in range(2)]
+            while (await all_events.wait_for("server")) != {"name": "one", "state": "disabled"}:
+                pass
+            await call(theirs, "two__echo")
+            told = [await events.next()]
+            while told[-1][1].get("tool") != "two__echo":
+                told.append(await events.next())
+    # With the same word as for a tool that never was.
+    assert [data["outcome"] for kind, data in told if kind == "call"] == ["refused:unknown_tool", "ok"]
+    assert [data["outcome"] for data in seen] == ["ok", "refused:rule"]
+    assert {kind for kind, _ in told} <= {"call", "server", "tools"}
+    assert "one" not in {data.get("name") for _, data in told}
+
+
+async def test_whoever_comes_back_goes_on_where_they_were(tmp_path: Path) -> None:
+    """Nothing of what happened meanwhile is missing, as long as somebody looked on."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway, watching(gateway) as (http, events):
+        async with watching(gateway) as (_, others):
+            await call(http)
+            await others.wait_for("call")
+            known = others.last_id
+        await call(http, "one__no_such")
+        await events.wait_for("call")
+        await events.wait_for("call")
+        async with http.stream("GET", "/api/events", headers={"last-event-id": known}) as response:
+            again = Events(response)
+            assert (await again.next())[1]["resumed"] is True
+            assert (await again.wait_for("call"))["tool"] == "one__no_such"
+        async with http.stream("GET", "/api/events", headers={"last-event-id": "0000-7"}) as response:
+            assert (await Events(response).next())[1]["resumed"] is False
+
+
+async def test_whoever_falls_behind_is_told_to_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they missed is kept no longer."""
+    monkeypatch.setattr(event_feed, "KEPT", 1)
+    monkeypatch.setattr(event_feed, "LOOK_EVERY", 3600.0)
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway, watching(gateway) as (http, events):
+        await call(http)
+        await call(http)
+        gateway.feed.look()
+        assert (await events.next())[0] == "resync"
+
+
+async def test_while_nobody_looks_on_nothing_is_compared_or_kept(tmp_path: Path) -> None:
+    """Calls are told to nobody."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway:
+        assert gateway.board.calls.on_end is None
+        async with watching(gateway) as (http, _):
+            assert gateway.board.calls.on_end is not None
+            await http.get("/api/servers")
+        async with asyncio.timeout(LIMIT):
+            while gateway.board.calls.on_end is not None:
+                await asyncio.sleep(0.01)
+
+
+async def test_a_stream_ends_with_its_token_and_with_the_gateway(tmp_path: Path) -> None:
+    """The one at once when it is removed, the other when the gateway stops."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway:
+        weak = await gateway.token("weak")
+        async with watching(gateway) as (http, events):
+            async with watching(gateway, weak) as (_, theirs):
+                await http.delete("/api/tokens/weak")
+                with pytest.raises(EOFError):
+                    await theirs.wait_for("never")
+            gateway.feed.close()
+            with pytest.raises(EOFError):
+                await events.wait_for("never")
+
+
+async def test_there_is_room_for_so_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One too many is refused, and may try again."""
+    monkeypatch.setattr(event_feed, "MOST_ONLOOKERS", 1)
+    async with open_gateway(tmp_path, {}) as gateway, watching(gateway) as (http, _):
+        answer = await http.get("/api/events")
+        assert (answer.status_code, answer.json()["error"]["retryable"]) == (503, True)
+        assert (await http.head("/api/events")).status_code == 200

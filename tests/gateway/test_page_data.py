@@ -1,0 +1,171 @@
+"""What a page shows beside what there was: numbers of tokens and calls, sessions, boards, how memories are linked."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from harness import LIMIT, MODERN, Entry, Gateway, http_client, open_gateway, toy
+from pegboard.audit import statistics
+from pegboard.audit.statistics import POINTS, Statistics
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def rest(
+    tmp_path: Path, servers: dict[str, Entry], **own: Any
+) -> AsyncGenerator[tuple[httpx2.AsyncClient, Gateway]]:
+    async with (
+        open_gateway(tmp_path, servers, **own) as gateway,
+        httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http,
+    ):
+        yield http, gateway
+
+
+async def read(http: httpx2.AsyncClient, path: str, status: int = 200, headers: dict[str, str] | None = None) -> Any:
+    answer = await http.get(path, headers=headers)
+    assert answer.status_code == status, answer.text
+    said = answer.json()
+    return said["data"] if said["success"] else said["error"]["message"]
+
+
+def test_calls_are_counted_by_server_by_tool_and_over_time() -> None:
+    """Errors too, and how long half of them and nearly all of them took."""
+    rows = [(int(at * 1e9), "one", f"one__{at % 2}", "ok" if at else "failed", at * 1000) for at in range(100)]
+    found = Statistics.of(rows, 0.0, 100.0)
+    assert found.total.to_dict() == {"calls": 100, "errors": 1, "p50": 50.0, "p99": 99.0}
+    assert found.tools["one__1"].to_dict() == {"calls": 50, "errors": 0, "p50": 51.0, "p99": 99.0}
+    assert {name: each.calls for name, each in found.servers.items()} == {"one": 100}
+    assert (len(found.points), sum(point.calls for point in found.points)) == (POINTS, 100)
+    assert (found.points[0].errors, found.points[-1].errors) == (1, 0)
+
+
+async def test_statistics_tell_what_tools_cost_and_how_calls_went(tmp_path: Path) -> None:
+    """Everything in a prompt against what a new client is given, and what that saved."""
+    own = {"expose": "search", "toolsets": ["discovery"], "audit": {}}
+    async with rest(tmp_path, {"one": toy(), "two": toy()}, **own) as (http, gateway):
+        await gateway.board.discover_all_tools()
+        await http.post("/api/tools/one__echo/call", json={"arguments": {"text": "a"}})
+        await http.post("/api/tools/one__no_such/call", json={})
+        async with http_client(gateway.mcp, MODERN) as client:
+            await client.request("tools/list")
+        stats = await read(http, "/api/stats")
+        of_two = await read(http, "/api/stats?server=two&since=1h")
+        tools = (await read(http, "/api/tools?server=one"))["tools"]
+    tokens = stats["tokens"]
+    assert 0 < tokens["first"] < tokens["all"]
+    assert tokens["saved"] == (tokens["all"] - tokens["first"]) * tokens["lists"]
+    one = next(row for row in stats["servers"] if row["name"] == "one")
+    assert (one["calls"], one["errors"], one["tools"]) == (1, 0, len(tools))
+    assert one["tokens"] == sum(tool["tokens"] for tool in tools) > 0
+    assert (stats["recorded"], stats["total"]["calls"], stats["total"]["errors"]) == (True, 2, 1)
+    assert {row["name"] for row in stats["tools"]} == {"one__echo", "one__no_such"}
+    assert sum(point["calls"] for point in stats["points"]) == 2
+    assert of_two["total"]["calls"] == 0
+
+
+async def test_statistics_of_a_weak_token_are_its_own(tmp_path: Path) -> None:
+    """Other servers, and other people's calls, are not counted."""
+    async with rest(tmp_path, {"one": toy(), "two": toy()}, audit={}) as (http, gateway):
+        await gateway.board.discover_all_tools()
+        weak = await gateway.token("weak", servers=["two"])
+        await http.post("/api/tools/one__echo/call", json={"arguments": {"text": "a"}})
+        await http.post("/api/tools/two__echo/call", json={"arguments": {"text": "a"}}, headers=weak)
+        whole, stats = await read(http, "/api/stats"), await read(http, "/api/stats", headers=weak)
+    assert ([row["name"] for row in stats["servers"]], stats["total"]["calls"]) == (["two"], 1)
+    assert stats["tokens"].keys() == {"all", "first"}
+    assert stats["tokens"]["all"] < whole["tokens"]["all"]
+
+
+async def test_of_more_calls_than_can_be_counted_the_newest_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And it is said."""
+    monkeypatch.setattr(statistics, "MOST_CALLS", 1)
+    monkeypatch.setattr("pegboard.audit.store.MOST_CALLS", 1)
+    async with rest(tmp_path, {"one": toy()}, audit={}) as (http, _):
+        for name in ("old", "new"):
+            await http.post(f"/api/tools/{name}/call", json={})
+        stats = await read(http, "/api/stats")
+        assert "since" in await read(http, "/api/stats?since=2100-01-01", 400)
+    assert ([row["name"] for row in stats["tools"]], stats["cut"]) == (["new"], True)
+
+
+async def test_without_the_audit_it_is_said_that_nothing_is_known(tmp_path: Path) -> None:
+    """Rather than that nobody called anything."""
+    async with rest(tmp_path, {"one": toy()}) as (http, _):
+        assert (await read(http, "/api/stats"))["recorded"] is False
+
+
+async def test_sessions_are_listed_for_whoever_may_know_of_them(tmp_path: Path) -> None:
+    """With what they call themselves and what they have loaded; nobody can go on with one that has its id."""
+    async with rest(tmp_path, {"one": toy()}, expose="search", toolsets=["discovery"]) as (http, gateway):
+        weak = await gateway.token("weak")
+        await gateway.board.discover_all_tools()
+        async with http_client(gateway.mcp, "2025-11-25") as client:
+            await client.request("tools/call", {"name": "tool_load", "arguments": {"names": ["one__echo"]}})
+            listed = await read(http, "/api/sessions")
+            assert await read(http, "/api/sessions", headers=weak) == {"sessions": [], "total": 0}
+    (session,) = listed["sessions"]
+    assert (session["client"], session["protocolVersion"], session["loaded"]) == ("raw", "2025-11-25", 1)
+    assert session["principal"] == {"id": "local", "name": "local"}
+    assert len(session["id"]) == 12
+
+
+async def test_a_board_is_read_and_changed(tmp_path: Path) -> None:
+    """What is loaded is in the list of whoever comes in there; a tool that is not there changes nothing."""
+    async with rest(tmp_path, {"one": toy()}, expose="search", toolsets=["discovery"]) as (http, gateway):
+        await gateway.board.discover_all_tools()
+        assert await read(http, "/api/boards/mine") == {"name": "mine", "tools": []}
+        await http.patch("/api/boards/mine", json={"load": ["one__echo"]})
+        answer = await http.patch("/api/boards/mine", json={"unload": ["one__echo"], "load": ["no_such"]})
+        assert answer.status_code == 404
+        assert await read(http, "/api/boards/mine") == {"name": "mine", "tools": ["one__echo"]}
+        async with http_client(f"{gateway.mcp}/mine", MODERN) as client:
+            names = [tool["name"] for tool in (await client.request("tools/list"))["tools"]]
+        assert "one__echo" in names
+        weak = await gateway.token("weak", servers=[])
+        assert (await http.patch("/api/boards/mine", json={"load": ["one__echo"]}, headers=weak)).status_code == 404
+        changed = (await http.patch("/api/boards/mine", json={"unload": ["one__echo"]})).json()["data"]
+        assert (changed["tools"], changed["unloaded"]) == ([], ["one__echo"])
+        assert (await http.get("/api/boards/%20")).status_code == 404
+
+
+async def test_memories_are_shown_as_a_graph(tmp_path: Path) -> None:
+    """Links lead both ways, may lead to what nobody has written, and end after so many; looking counts for nothing."""
+    async with rest(tmp_path, {}, toolsets=["memory"]) as (http, _):
+        chain = {"a": "b", "b": "c", "c": "d", "d": "later", "x": "a"}
+        for key, target in chain.items():
+            memory = {"key": key, "summary": f"about {key}", "links": [{"key": target, "type": "next"}]}
+            assert (await http.post("/api/memories", json=memory)).status_code == 201
+        near = await read(http, "/api/memory/graph?key=a&depth=1")
+        far = await read(http, "/api/memory/graph?key=b&depth=3")
+        few = await read(http, "/api/memory/graph?key=a&depth=3&limit=2")
+        every = await read(http, "/api/memory/graph")
+        assert (await read(http, "/api/memories/a"))["meta"]["access_count"] == 1
+        assert "depth" in await read(http, "/api/memory/graph?key=a&depth=9", 400)
+        await read(http, "/api/memory/graph?key=nobody", 404)
+    assert {node["key"]: node["depth"] for node in near["nodes"]} == {"a": 0, "b": 1, "x": 1}
+    assert near["links"] == [{"from": "a", "to": "b", "type": "next"}, {"from": "x", "to": "a", "type": "next"}]
+    later = next(node for node in far["nodes"] if node["key"] == "later")
+    assert later == {"key": "later", "depth": 3, "written": False, "summary": ""}
+    assert (len(few["nodes"]), few["cut"]) == (2, True)
+    assert ({node["key"] for node in every["nodes"]}, len(every["links"])) == ({"a", "b", "c", "d", "x"}, 4)
+
+
+async def test_a_graph_is_of_a_namespace_that_one_has(tmp_path: Path) -> None:
+    """Another one is refused as it is everywhere."""
+    async with rest(tmp_path, {}, toolsets=["memory"]) as (http, gateway):
+        await http.post("/api/memories", json={"key": "a", "namespace": "theirs"})
+        own = await gateway.token("own", toolsets=["memory"], namespaces=["mine"])
+        assert (await read(http, "/api/memory/graph", headers=own))["nodes"] == []
+        await read(http, "/api/memory/graph?namespace=theirs", 403, own)
+        none = await gateway.token("none", toolsets=["discovery"])
+        await read(http, "/api/memory/graph", 501, none)
+        assert len((await read(http, "/api/memory/graph?namespace=theirs"))["nodes"]) == 1
