@@ -136,7 +136,7 @@ def check_one(use: Use, make: Callable[[int], Any]) -> None:
         if took > NOTICEABLE:
             # A busy machine makes one of them slower, not each of three.
             took = min(took, cost(use, make(length)), cost(use, make(length)))
-            assert took < NOTICEABLE or took < 2 * step * before, f"more than linear: {use} on {make(12)!r}"
+            assert took < NOTICEABLE or took < step**1.6 * before, f"more than linear: {use} on {make(12)!r}"
         before = max(took, 1e-4)
         # Small steps first: what is exponential has to be noticed before it never ends.
         step = 2 if length < 100 else 4
