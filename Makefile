@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 4
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help serve test test-long test-clients quick lint types check mutants conformance bench bench-search bench-memory bench-tasks bench-sign-in bench-gateways docs docs-serve screenshots clean
+.PHONY: help serve set-up test test-long test-clients quick lint types check mutants conformance bench bench-search bench-memory bench-tasks bench-sign-in bench-gateways docs docs-serve screenshots clean
 .DEFAULT_GOAL := help
 
 help:
@@ -36,21 +36,25 @@ $(VENV)/browser.stamp: $(VENV)/node.stamp tests/browser/install.py tests/debian.
 	$(BIN)/python tests/browser/install.py
 	@touch $@
 
-$(VENV)/systemd.stamp: $(VENV)/run.stamp tests/service/systemd_analyze.py
+# After the browser: Debian installs one package at a time.
+$(VENV)/systemd.stamp: $(VENV)/run.stamp tests/service/systemd_analyze.py | $(VENV)/browser.stamp
 	$(BIN)/python tests/service/systemd_analyze.py
 	@touch $@
 
 serve: $(VENV)/run.stamp
 	@$(BIN)/pegboard serve $(ARGS)
 
+# What the tests need beside Python packages.
+set-up: $(VENV)/browser.stamp $(VENV)/systemd.stamp
+
 # Most tests wait for processes and networks more than they work, so there are more workers than most machines have cores.
 # Each worker and what it starts reads the same modules, so they are compiled once, whatever the machine's own setting.
 test: export PYTHONDONTWRITEBYTECODE =
-test: $(VENV)/browser.stamp $(VENV)/systemd.stamp
+test: set-up
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(ARGS)
 
 # The same with a hundred servers where the short form has twenty.
-test-long: $(VENV)/browser.stamp $(VENV)/systemd.stamp
+test-long: set-up
 	PEGBOARD_LONG_TESTS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --timeout 600 $(ARGS)
 
 # Real client programs (1.5 GB of packages): what `pegboard install` writes, and whole turns of agents with a scripted model.

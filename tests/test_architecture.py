@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
+import gc
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "pegboard"
 
@@ -42,8 +42,8 @@ ROW = {room: row for row, rooms in enumerate(LAYERS) for room in rooms}
 PARTS = {"settings": "config", "migrations": "storage", "routes": "gateway", "commands": "cli"}
 
 
-def room_of(file: Path) -> str:
-    return room_of_module(file.relative_to(SOURCE).with_suffix("").parts)
+def room_of(file: str) -> str:
+    return room_of_module(Path(file).with_suffix("").parts)
 
 
 def room_of_module(parts: tuple[str, ...]) -> str:
@@ -57,10 +57,9 @@ def room_of_module(parts: tuple[str, ...]) -> str:
             return parts[0]
 
 
-def imported(file: Path) -> set[str]:
+def imported(tree: ast.Module) -> set[str]:
     """Every module that a file imports, lazily or not; names that are only types do not count."""
     found: set[str] = set()
-    tree = ast.parse(file.read_text("utf-8"))
     typing_only = {
         id(inner)
         for node in ast.walk(tree)
@@ -77,53 +76,75 @@ def imported(file: Path) -> set[str]:
     return found
 
 
-FILES = sorted(
-    path for path in SOURCE.rglob("*.py") if path.parent != SOURCE or path.stem not in {"__init__", "__main__"}
-)
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Every file of the source, by its path; read by whichever worker runs these tests."""
+    # So many nodes are not to be looked through by each collection of garbage.
+    gc.disable()
+    found = {str(path.relative_to(SOURCE)): ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+    gc.freeze()
+    gc.enable()
+    return found
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
-def test_imports_point_one_way(file: Path) -> None:
+@cache
+def imports() -> dict[str, set[str]]:
+    """What each file of a room imports: all but the two at the front door."""
+    return {file: imported(tree) for file, tree in trees().items() if file not in {"__init__.py", "__main__.py"}}
+
+
+def test_every_room_has_a_place() -> None:
+    """Where imports may point to is known for each file."""
+    without = {room_of(file) for file in imports()} - set(ROW)
+    assert without == set(), "no place in the house: add it to LAYERS and to docs/architecture.md"
+
+
+def test_imports_point_one_way() -> None:
     """A room never imports from a room above its own."""
-    room = room_of(file)
-    assert room in ROW, f"{room} has no place in the house: add it to LAYERS and to docs/architecture.md"
-    for module in imported(file):
-        parts = module.split(".")
-        if parts[0] == "pegboard" and len(parts) > 1 and parts[1] in ROW:
-            assert ROW[room_of_module(tuple(parts[1:]))] <= ROW[room], f"{room} must not import {module}"
+    upwards: list[str] = []
+    for file, modules in imports().items():
+        for module in modules:
+            match module.split("."):
+                case ["pegboard", *parts] if parts and parts[0] in ROW:
+                    if ROW[room_of_module(tuple(parts))] > ROW[room_of(file)]:
+                        upwards.append(f"{file} must not import {module}")
+                case _:
+                    pass
+    assert upwards == []
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
-def test_the_mcp_sdk_is_known_to_few_rooms(file: Path) -> None:
+def test_the_mcp_sdk_is_known_to_few_rooms() -> None:
     """`mcp` is imported by `sdk/`, and by `protocol/` for its public parts."""
-    if room_of(file) in {"sdk", "protocol"}:
-        return
-    assert not {module for module in imported(file) if module == "mcp" or module.startswith("mcp.")}
+    found = {
+        f"{file}: {module}"
+        for file, modules in imports().items()
+        for module in modules
+        if module.split(".")[0] == "mcp" and room_of(file) not in {"sdk", "protocol"}
+    }
+    assert found == set()
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
-def test_unicode_is_normalized_in_one_place(file: Path) -> None:
+def test_unicode_is_normalized_in_one_place() -> None:
     """Python's own function takes quadratic time for what others may write."""
-    if room_of(file) == "normalization":
-        return
     own = {"normalize", "is_normalized"}
-    assert not {f"unicodedata.{name}" for name in own} & imported(file)
-    used = (node for node in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(node, ast.Attribute))
-    assert not {ast.unparse(node) for node in used if node.attr in own}
+    found: set[str] = set()
+    for file, modules in imports().items():
+        if room_of(file) == "normalization":
+            continue
+        used = (node for node in ast.walk(trees()[file]) if isinstance(node, ast.Attribute) and node.attr in own)
+        names = ({f"unicodedata.{name}" for name in own} & modules) | {ast.unparse(node) for node in used}
+        found |= {f"{file}: {name}" for name in names}
+    assert found == set()
 
 
 def test_every_module_says_in_its_first_line_what_it_is_for() -> None:
     """A docstring on each module, function of the public face and class."""
-    missing = [str(path) for path in SOURCE.rglob("*.py") if not ast.get_docstring(ast.parse(path.read_text("utf-8")))]
-    assert missing == []
-
-
-TREES = {str(path.relative_to(SOURCE)): ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+    assert [file for file, tree in trees().items() if not ast.get_docstring(tree)] == []
 
 
 def test_a_class_name_stands_once() -> None:
     """Whoever searches for a class finds one."""
-    names = Counter(node.name for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    names = Counter(node.name for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
     assert [name for name, count in names.items() if count > 1] == []
 
 
@@ -146,7 +167,7 @@ def test_functions_are_no_participles() -> None:
     """Module-level functions and methods are called by a verb, or by a noun for what they give."""
     found = {
         f"{file}: {node.name}"
-        for file, tree in TREES.items()
+        for file, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         and PARTICIPLE.match(node.name)

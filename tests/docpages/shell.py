@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import typer
@@ -47,9 +48,14 @@ def _split(line: str) -> list[str]:
         return line.split()
 
 
+@cache
+def _program() -> Any:
+    return typer.main.get_command(app)
+
+
 def command_problem(words: list[str]) -> str | None:
     """Why the command line would not understand it; options and names of commands alone are judged."""
-    command: Any = typer.main.get_command(app)
+    command = _program()
     rest = [word for word in words if word != "…"]
     while hasattr(command, "commands"):
         name = next((word for word in rest if not word.startswith("-")), None)

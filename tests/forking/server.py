@@ -23,10 +23,14 @@ import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import cast
 
+import typer
+
 import pegboard
+from pegboard.cli.app import app
 
 # What commands and gateways import when they are under way, and a server that is started for every session.
 ALSO = (
@@ -64,8 +68,15 @@ def warm_up() -> None:
     for name in ALSO:
         importlib.import_module(name)
     del sys.path[0]
+    keep_commands()
     gc.collect()
     gc.freeze()
+
+
+def keep_commands() -> None:
+    """Build the command line once: it is the same for each process, and most of what a short command costs."""
+    typer.main.get_command = cache(typer.main.get_command)
+    typer.main.get_command(app)
 
 
 class ForkServer:

@@ -36,7 +36,7 @@ HANDSHAKE = ("stdio_handshake", "http_handshake", "sse_handshake")
 ABLE: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 # Over HTTP each of them is a thread of the toy's, beside the gateway in one process.
-ABANDONED = {"stdio_handshake": 1000, "http_handshake": 300}
+ABANDONED = {"stdio_handshake": 400, "http_handshake": 150}
 
 
 def full(name: str = "one", era: str = "handshake", entry: Entry | None = None, **more: Any) -> Entry:
@@ -325,7 +325,7 @@ async def test_a_client_that_leaves_takes_its_calls_along(tmp_path: Path, kind: 
 
 @pytest.mark.parametrize("kind", ["stdio_handshake", "http_handshake"])
 async def test_calls_that_nobody_comes_back_for_are_let_go(tmp_path: Path, kind: str) -> None:
-    """A thousand of them (fewer over HTTP): their time runs out, the server is told, and nothing is left."""
+    """Hundreds of them (fewer over HTTP): their time runs out, the server is told, and nothing is left."""
     with every_server((kind,), features=FEATURES) as entries:
         entries[kind]["timeout"] = 2 if kind == "stdio_handshake" else 6
         async with open_gateway(tmp_path, entries) as gateway, asked(gateway.mcp, "2026-07-28") as client:

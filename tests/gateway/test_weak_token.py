@@ -9,11 +9,13 @@ import sqlite3
 import subprocess
 from collections.abc import Generator
 from dataclasses import dataclass
+from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
+import requests
 import schemathesis
 from hypothesis import HealthCheck, settings
 
@@ -52,6 +54,8 @@ class Shared:
     url: str
     headers: dict[str, str]
     folder: Path
+    # One for all requests: each would open a connection, and read the proxies of the machine, anew.
+    session: requests.Session
 
     def state(self) -> dict[str, Any]:
         """All that could be changed, as the user of the machine sees it."""
@@ -87,10 +91,13 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Generator[Shared]:
         with httpx2.Client(base_url=url.removesuffix("/mcp"), timeout=LIMIT) as http:
             assert http.post("/api/memories", json={"key": "kept", "text": "stays"}).status_code == 201
             assert http.post("/api/tasks/sync").json()["data"]["added"] == 2
-        found = Shared(url.removesuffix("/mcp"), {"authorization": f"Bearer {token}"}, folder)
-        before = found.state()
-        yield found
-        assert found.state() == before
+        with requests.Session() as session:
+            session.trust_env = False
+            session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
+            found = Shared(url.removesuffix("/mcp"), {"authorization": f"Bearer {token}"}, folder, session)
+            before = found.state()
+            yield found
+            assert found.state() == before
 
 
 @schema.parametrize()  # pyright: ignore[reportUntypedFunctionDecorator]
@@ -100,7 +107,7 @@ def test_whatever_it_sends_changes_nothing(case: Any, shared: Shared) -> None:
     as the fixture sees."""
     for names in ({}, real_names(case.operation.path)):
         case.path_parameters = {**(case.path_parameters or {}), **names}
-        answer = case.call(base_url=shared.url, headers=shared.headers)
+        answer = case.call(base_url=shared.url, headers=shared.headers, session=shared.session)
         assert answer.status_code < 500 or answer.status_code in {501, 502, 503}, answer.text
         assert answer.status_code != 201
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
+import gc
 import importlib
 import importlib.metadata
 import inspect
 import re
 import textwrap
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
 from mcp.server.connection import Connection
 from mcp.server.lowlevel import Server
 from mcp.server.session import ServerSession
@@ -88,7 +89,8 @@ def foreign_attributes(tree: ast.AST) -> set[str]:
             if isinstance(name, ast.Constant) and isinstance(name.value, str) and is_private(name.value):
                 found.add(f"{ast.unparse(node.args[0])}.{name.value}")
     # What is only an own attribute of an own attribute is no contact with anybody.
-    return {text for text in found if not re.match(r"(self|cls)\.[\w.]*$", text) or text.split(".")[-1] in SDK_PRIVATE}
+    own = re.compile(r"(self|cls)\.[\w.]*$")
+    return {text for text in found if not own.match(text) or text.split(".")[-1] in sdk_private()}
 
 
 def names_within(tree: ast.AST) -> set[str]:
@@ -137,28 +139,40 @@ def inherited_privates(tree: ast.AST) -> set[str]:
     return found
 
 
-SDK_PRIVATE = set[str]().union(
-    *(privates_of(each) for each in (Server, ServerSession, Connection, StreamableHTTPSessionManager)),
-    privates_of(StreamableHTTPServerTransport),
-)
-FILES = {str(path.relative_to(SOURCE)): ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+@cache
+def sdk_private() -> set[str]:
+    """All private names of the classes of the SDK that we have to do with."""
+    ours = (Server, ServerSession, Connection, StreamableHTTPSessionManager, StreamableHTTPServerTransport)
+    return set[str]().union(*map(privates_of, ours))
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_no_private_module_or_name_of_the_sdk_is_imported(file: str) -> None:
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Every file of the source, by its path; read by whichever worker runs these tests."""
+    # So many nodes are not to be looked through by each collection of garbage.
+    gc.disable()
+    found = {str(path.relative_to(SOURCE)): ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+    gc.freeze()
+    gc.enable()
+    return found
+
+
+def test_no_private_module_or_name_of_the_sdk_is_imported() -> None:
     """Not even in `sdk/`: what it uses of them it reaches through objects that it was given."""
-    assert private_imports(FILES[file]) == set()
+    found = {file: private_imports(tree) for file, tree in trees().items()}
+    assert {file: names for file, names in found.items() if names} == {}
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_private_parts_of_the_sdk_are_used_where_it_is_written_down(file: str) -> None:
+def test_private_parts_of_the_sdk_are_used_where_it_is_written_down() -> None:
     """Attributes of the SDK's objects, and what our subclasses share with its classes: the list above, nothing else.
 
     A name of our own that an update of the SDK gives to something of its own is found here, too.
     """
-    foreign = foreign_attributes(FILES[file]) - OTHERS
-    used = {text.split(".")[-1] for text in foreign} | inherited_privates(FILES[file])
-    assert used == PRIVATE.get(file, set()), f"{file} uses other private parts of the SDK than {__file__} says"
+    used: dict[str, set[str]] = {}
+    for file, tree in trees().items():
+        foreign = foreign_attributes(tree) - OTHERS
+        used[file] = {text.split(".")[-1] for text in foreign} | inherited_privates(tree)
+    assert {file: names for file, names in used.items() if names} == PRIVATE
 
 
 def test_the_scan_sees_what_it_should() -> None:
@@ -179,12 +193,12 @@ def test_the_scan_sees_what_it_should() -> None:
 def test_only_the_sdk_room_touches_private_parts() -> None:
     """The list itself keeps to the house rule, and names no file or name twice or in vain."""
     assert all(file.startswith("sdk/") for file in PRIVATE)
-    assert set(PRIVATE) <= set(FILES)
+    assert set(PRIVATE) <= set(trees())
 
 
 def test_the_sessions_module_names_every_private_part_it_uses() -> None:
     """Whoever updates the SDK finds the list in the module's first lines."""
-    docstring = ast.get_docstring(FILES[SESSIONS]) or ""
+    docstring = ast.get_docstring(trees()[SESSIONS]) or ""
     named = {name for name in re.findall(r"`(\w+)`", docstring) if is_private(name)}
     assert named == PRIVATE[SESSIONS]
 

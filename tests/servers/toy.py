@@ -17,8 +17,33 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dataclasses import dataclass, field
+    from typing import Any
+else:
+    # The real ones import much of the standard library, which is most of what a start costs.
+    Any = object
+
+    def field(default_factory):
+        """A default that each has of its own."""
+        return default_factory
+
+    def dataclass(cls):
+        """Attributes by their names, with defaults."""
+
+        def __init__(self, **given):  # noqa: N807
+            if unknown := given.keys() - cls.__annotations__.keys():
+                raise TypeError(f"a toy has no {', '.join(unknown)}")
+            for name in cls.__annotations__.keys() - given.keys():
+                default = getattr(cls, name)
+                given[name] = default() if callable(default) else default
+            self.__dict__ = given
+
+        cls.__init__ = __init__
+        return cls
+
 
 Message = dict[str, Any]
 Send = Callable[[Message], None]
