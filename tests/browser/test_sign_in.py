@@ -51,7 +51,7 @@ def test_a_browser_signs_in(chromium: Browser, tmp_path: Path) -> None:
             complaints: list[str] = []
             page.on("console", lambda message: complaints.append(message.text))
             page.goto(begun["url"], timeout=LIMIT)
-            page.wait_for_url("**/oauth/callback?*", timeout=LIMIT)
+            page.wait_for_url("**/oauth/callback/*?*", timeout=LIMIT)
             assert page.inner_text("h1") == "Signed in to guarded"
             assert page.evaluate("getComputedStyle(document.body).maxWidth") == "672px"
             assert [each for each in complaints if "Content Security Policy" in each] == []
@@ -79,6 +79,6 @@ def test_a_link_asks_for_the_token_of_whom_it_is_for(chromium: Browser, tmp_path
             page.get_by_text("That did not work").wait_for(timeout=LIMIT)
             page.fill("#token", token)
             page.press("#token", "Enter")
-            page.wait_for_url("**/oauth/callback?*", timeout=LIMIT)
+            page.wait_for_url("**/oauth/callback/*?*", timeout=LIMIT)
             assert page.inner_text("h1") == "Signed in to guarded"
             page.close()

@@ -71,7 +71,7 @@ async def test_a_scope_is_asked_for_however_its_tool_is_spelt(tmp_path: Path) ->
         tool = next(tool for tool in gateway.board.all_tools() if tool.original_name == "Delete-Repo")
         other = next(tool for tool in gateway.board.all_tools() if tool.original_name == "look")
         for rule in gateway.board.settings.auth.rules:
-            access = gateway.front.authenticator.rules._access(rule)  # pyright: ignore[reportPrivateUsage]
+            access = gateway.front.authenticator.rules._access("somebody", rule)  # pyright: ignore[reportPrivateUsage]
             assert access.missing_scopes(tool, frozenset()) == {"more"}, rule.scopes
             assert access.missing_scopes(other, frozenset()) == frozenset(), rule.scopes
 
