@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from harness import LIMIT, Gateway, open_gateway, toy
+from harness import LIMIT, Gateway, eventually, open_gateway, toy
 from pegboard.gateway import event_feed
 
 pytestmark = pytest.mark.anyio
@@ -140,8 +140,7 @@ async def test_each_is_told_what_they_may_know(tmp_path: Path) -> None:
             await call(theirs, "one__echo")
             await ours.post("/api/servers/one/disable")
             seen = [await all_events.wait_for("call") for _ in range(2)]
-            while (await all_events.wait_for("server")) != {"name": "one", "state": "disabled"}:
-                pass
+            await eventually(lambda: gateway.board.servers["one"].state.value == "disabled")
             await call(theirs, "two__echo")
             told = [await events.next()]
             while told[-1][1].get("tool") != "two__echo":
@@ -167,8 +166,11 @@ async def test_whoever_comes_back_goes_on_where_they_were(tmp_path: Path) -> Non
             again = Events(response)
             assert (await again.next())[1]["resumed"] is True
             assert (await again.wait_for("call"))["tool"] == "one__no_such"
-        async with http.stream("GET", "/api/events", headers={"last-event-id": "0000-7"}) as response:
-            assert (await Events(response).next())[1]["resumed"] is False
+        for unknown in ("0000-7", "bananas", f"{known.partition('-')[0]}-{'9' * 5000}"):
+            async with http.stream("GET", "/api/events", headers={"last-event-id": unknown}) as response:
+                anew = Events(response)
+                assert (await anew.next())[1]["resumed"] is False
+                assert (await anew.next())[0] == "resync"
 
 
 async def test_whoever_falls_behind_is_told_to_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,10 +210,26 @@ async def test_a_stream_ends_with_its_token_and_with_the_gateway(tmp_path: Path)
                 await events.wait_for("never")
 
 
+async def test_a_stream_ends_when_its_principal_has_other_rights(tmp_path: Path) -> None:
+    """Whoever reads it comes back with those."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway:
+        boss = await gateway.token("boss", admin=True)
+        async with watching(gateway) as (http, _), watching(gateway, boss) as (_, theirs):
+            answer = await http.patch("/api/tokens/boss", json={"rule": {"admin": False}})
+            assert answer.status_code == 200, answer.text
+            with pytest.raises(EOFError):
+                await theirs.wait_for("never")
+
+
 async def test_there_is_room_for_so_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One too many is refused, and may try again."""
-    monkeypatch.setattr(event_feed, "MOST_ONLOOKERS", 1)
+    monkeypatch.setattr(event_feed, "MOST_ONLOOKERS", 2)
+    monkeypatch.setattr(event_feed, "MOST_OF_PRINCIPAL", 1)
     async with open_gateway(tmp_path, {}) as gateway, watching(gateway) as (http, _):
         answer = await http.get("/api/events")
         assert (answer.status_code, answer.json()["error"]["retryable"]) == (503, True)
         assert (await http.head("/api/events")).status_code == 200
+        # One principal does not take the places of others.
+        async with watching(gateway, await gateway.token("other")):
+            third = await gateway.token("third")
+            assert (await http.get("/api/events", headers=third)).status_code == 503

@@ -137,6 +137,22 @@ async def test_a_board_is_read_and_changed(tmp_path: Path) -> None:
         assert (await http.get("/api/boards/%20")).status_code == 404
 
 
+async def test_a_shared_board_names_nothing_that_one_may_not_see(tmp_path: Path) -> None:
+    """It is neither shown nor unloaded, nor named where it has to make room; nor when it is gone for the moment."""
+    own = {"expose": "search", "toolsets": ["discovery"], "boardSize": 1}
+    async with rest(tmp_path, {"one": toy(), "two": toy()}, **own) as (http, gateway):
+        await gateway.board.discover_all_tools()
+        weak = await gateway.token("weak", servers=["two"], boards=["shared"])
+        await http.patch("/api/boards/shared", json={"load": ["one__echo"]})
+        assert (await read(http, "/api/boards/shared", headers=weak))["tools"] == []
+        await http.patch("/api/boards/shared", json={"unload": ["one__echo"]}, headers=weak)
+        assert (await read(http, "/api/boards/shared"))["tools"] == ["one__echo"]
+        await http.post("/api/servers/one/disable")
+        assert (await read(http, "/api/boards/shared", headers=weak))["tools"] == []
+        changed = await http.patch("/api/boards/shared", json={"load": ["two__echo"]}, headers=weak)
+    assert (changed.json()["data"]["tools"], changed.json()["data"]["unloaded"]) == (["two__echo"], [])
+
+
 async def test_memories_are_shown_as_a_graph(tmp_path: Path) -> None:
     """Links lead both ways, may lead to what nobody has written, and end after so many; looking counts for nothing."""
     async with rest(tmp_path, {}, toolsets=["memory"]) as (http, _):
@@ -166,6 +182,9 @@ async def test_a_graph_is_of_a_namespace_that_one_has(tmp_path: Path) -> None:
         own = await gateway.token("own", toolsets=["memory"], namespaces=["mine"])
         assert (await read(http, "/api/memory/graph", headers=own))["nodes"] == []
         await read(http, "/api/memory/graph?namespace=theirs", 403, own)
+        few = await gateway.token("few", toolsets=["memory"], rate="1/h")
+        await read(http, "/api/memory/graph", headers=few)
+        await read(http, "/api/memory/graph", 429, few)
         none = await gateway.token("none", toolsets=["discovery"])
         await read(http, "/api/memory/graph", 501, none)
         assert len((await read(http, "/api/memory/graph?namespace=theirs"))["nodes"]) == 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -32,6 +32,8 @@ KEPT = 2000
 # Calls that are told of one by one at each look; of the others, how many there were.
 MOST_CALLS = 100
 MOST_ONLOOKERS = 256
+# Of one principal, so that none takes all the places.
+MOST_OF_PRINCIPAL = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ class EventFeed:
         self.epoch = ""
         self._facts: deque[Fact] = deque(maxlen=KEPT)
         self._last = 0
-        self._onlookers = 0
+        # By principal.
+        self._onlookers = Counter[str]()
         self._looking: asyncio.Task[None] | None = None
         self._has_news = asyncio.Event()
         self._calls: list[EndedCall] = []
@@ -81,15 +84,15 @@ class EventFeed:
         """The number of the last fact."""
         return self._last
 
-    def check_room(self) -> None:
+    def check_room(self, principal: str) -> None:
         """Refuse one onlooker too many."""
-        if self._onlookers >= MOST_ONLOOKERS:
-            raise unavailable(f"{MOST_ONLOOKERS} others look on already")
+        if self._onlookers.total() >= MOST_ONLOOKERS or self._onlookers[principal] >= MOST_OF_PRINCIPAL:
+            raise unavailable("too many look on already")
 
     @asynccontextmanager
-    async def watch(self) -> AsyncGenerator[None]:
+    async def watch(self, principal: str) -> AsyncGenerator[None]:
         """Somebody looks on."""
-        self._onlookers += 1
+        self._onlookers[principal] += 1
         if self._looking is None:
             self.epoch, self._last = secrets.token_hex(4), 0
             self._seen = self._observe()
@@ -98,7 +101,8 @@ class EventFeed:
         try:
             yield
         finally:
-            self._onlookers -= 1
+            self._onlookers[principal] -= 1
+            self._onlookers += Counter()
             if not self._onlookers:
                 self._board.calls.on_end = None
                 self._looking.cancel()
@@ -110,7 +114,7 @@ class EventFeed:
     def close(self) -> None:
         """Everybody's stream ends."""
         self._is_over = True
-        self._wake()
+        self.wake()
 
     async def wait_after(self, number: int, patience: float) -> bool:
         """Wait for a fact behind this number, so many seconds at most; False if there will be none."""
@@ -135,14 +139,15 @@ class EventFeed:
         self._compare()
         self._tell_calls()
         if self._last != before:
-            self._wake()
+            self.wake()
 
     async def _look_on(self) -> None:
         while True:
             await asyncio.sleep(LOOK_EVERY)
             self.look()
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Have everybody look whether there is something for them."""
         # Whoever waits has this event; the next ones wait for another.
         self._has_news.set()
         self._has_news = asyncio.Event()

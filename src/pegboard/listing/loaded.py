@@ -28,6 +28,11 @@ def board_key(name: str) -> str:
     return f"{_NAMED}{name}"
 
 
+def is_shared(board: str | None) -> bool:
+    """Whether a board may be several principals'."""
+    return board is not None and board.startswith(_NAMED)
+
+
 def session_board_key(session: str) -> str:
     """The key of a session's own board."""
     return f"{_SESSION}{session}"

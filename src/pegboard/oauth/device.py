@@ -16,6 +16,8 @@ from pegboard.oauth.token_request import limits_of, request_token
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _DEVICE_RULE = "RFC 8628, section 3.1: the device flow needs a device authorization endpoint"
 # Seconds: what `slow_down` adds, and the longest pause between two questions.
+# Seconds between two questions at least, whatever a server says.
+_FASTEST = 1.0
 _SLOWER, _SLOWEST = 5.0, 60.0
 _DEFAULT_LIFE = 900.0
 
@@ -95,5 +97,5 @@ def _read_authorization(answer: JsonAnswer, issuer: str, fetcher: Fetcher) -> De
         verification_uri=uri,
         verification_uri_complete=complete if is_usable else None,
         expires_in=read_seconds(members.get("expires_in")) or _DEFAULT_LIFE,
-        interval=min(read_seconds(members.get("interval")) or _SLOWER, _SLOWEST),
+        interval=min(max(read_seconds(members.get("interval")) or _SLOWER, _FASTEST), _SLOWEST),
     )

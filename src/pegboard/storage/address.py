@@ -19,9 +19,9 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.%]*\]|[^:\[\]]*)(:[0-9]+)?")
 _MIN_SECRET_LENGTH = 4
 # How libpq and the driver say which server they tried.
 _PLACE = re.compile(
-    r"""connection to server (at "[^"]*"( \([^)]*\))?, port \d+|on socket "[^"]*") failed: """
-    r"|- host: [^,]*, port: [^,]*, hostaddr: [^,]*?: (?=connection )"
-    r"|(?<=failed to resolve host) '[^']*'"
+    r"""connection to server (at "[^"]{0,300}"( \([^)]{0,300}\))?, port \d{1,5}|on socket "[^"]{0,300}") failed: """
+    r"|- host: [^,]{0,300}, port: [^,]{0,20}, hostaddr: [^,]{0,300}?: (?=connection )"
+    r"|(?<=failed to resolve host) '[^']{0,300}'"
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.operations import TEXT, list_of, object_with, operation, path_parameter, with_body
 from pegboard.gateway.rest.params import check_query
 from pegboard.gateway.rest.responses import members_of
+from pegboard.listing.loaded import is_shared
+from pegboard.listing.view import Filter
 from pegboard.names import is_board_name
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
 
@@ -75,9 +78,10 @@ async def _change_board(rest: Rest, request: Request) -> Any:
     names = {what: _names(body.get(what, []), what) for what in ("load", "unload")}
     # Before anything is changed: each has to be a tool that its board may have.
     load = [(await rest.board.find_tool(name, wanted)).name for name in names["load"]]
-    removed = await rest.board.loaded.remove(key, names["unload"])
+    # What somebody may not see on a board that they share is not there for them.
+    removed = await rest.board.loaded.remove(key, _visible(rest, wanted, key, names["unload"]))
     removed += await rest.board.loaded.add(key, load)
-    return {**_board_row(rest, request, key), "unloaded": removed}
+    return {**_board_row(rest, request, key), "unloaded": _visible(rest, wanted, key, removed)}
 
 
 def _board_key(request: Request) -> str:
@@ -92,10 +96,15 @@ def _board_key(request: Request) -> str:
 
 def _board_row(rest: Rest, request: Request, key: str) -> dict[str, Any]:
     wanted = rest.caller(request).client.filter
-    known = [(name, rest.board.lookup_tool(name)) for name in rest.board.loaded.on(key)]
-    # One that is gone for the moment stays on the board.
-    tools = [name for name, tool in known if tool is None or wanted.admits(tool)]
-    return {"name": request.path_params["name"], "tools": tools}
+    return {"name": request.path_params["name"], "tools": _visible(rest, wanted, key, rest.board.loaded.on(key))}
+
+
+def _visible(rest: Rest, wanted: Filter, key: str, names: Iterable[str]) -> list[str]:
+    """Those of these tools that somebody may know of. One that is gone for the moment stays on its board; whose it was
+    nobody knows, so on a shared board it is for those who may see everything."""
+    known = [(name, rest.board.lookup_tool(name)) for name in names]
+    sees_gone = wanted.access is None or not is_shared(key)
+    return [name for name, tool in known if (sees_gone if tool is None else wanted.admits(tool))]
 
 
 def _names(value: object, what: str) -> list[str]:

@@ -23,6 +23,7 @@ from pegboard.clients.client import REST_CLIENT, identify
 from pegboard.clients.endpoint import endpoint_of
 from pegboard.gateway.rest.responses import Failed
 from pegboard.protocol.eras import CLIENT_INFO_KEY
+from pegboard.protocol.weight import weight
 from pegboard.result import ToolResult, error_of
 from pegboard.servers.errors import RpcError, failure_of
 
@@ -37,6 +38,9 @@ _SILENCE = 15.0
 _CAPABILITIES: Mapping[str, Any] = {"elicitation": {"form": {}}}
 _META = {CLIENT_INFO_KEY: {"name": REST_CLIENT}}
 _ASKS = "input_required"
+# Progress that waits for a reader who is slow; what comes beyond is not told.
+_MOST_WAITING = 100
+_HEAVIEST = 64 * 1024
 
 
 def wants_stream(request: Request) -> bool:
@@ -77,7 +81,8 @@ class CallStream:
                 await call
 
     def _tell_progress(self, params: Mapping[str, Any]) -> None:
-        self._tell("progress", {name: params[name] for name in ("progress", "total", "message") if name in params})
+        if self._news.qsize() < _MOST_WAITING and weight(params) <= _HEAVIEST:
+            self._tell("progress", {name: params[name] for name in ("progress", "total", "message") if name in params})
 
     def _tell(self, kind: str, data: Mapping[str, Any]) -> None:
         self._news.put_nowait(f"event: {kind}\ndata: ".encode() + exactjson.dump(dict(data)) + b"\n\n")

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from pegboard import exactjson
+from pegboard.access.principal import Principal
 from pegboard.audit.query import RULE, UNKNOWN
 from pegboard.clients.endpoint import endpoint_of
 from pegboard.gateway.event_feed import EventFeed, Fact
@@ -27,6 +28,7 @@ _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 _SILENCE = 15.0
 # Milliseconds after which a browser comes back.
 _RETRY = 2000
+_MOST_DIGITS = 12
 
 
 class EventStream:
@@ -39,27 +41,37 @@ class EventStream:
         self._wanted: Filter = rest.caller(request).client.filter
         self._known = request.headers.get("last-event-id", "")
         self._at = 0
+        self._is_over = False
         # Of the tools that it may see, where that is not all of them.
         self._list_digest: int | None = None
 
     async def events(self) -> AsyncGenerator[bytes]:
         """The stream, until its reader goes away or the gateway stops."""
-        async with self._feed.watch():
-            await self._look_at_list()
-            yield f"retry: {_RETRY}\n".encode()
-            yield self._begin()
-            while True:
-                goes_on = await self._feed.wait_after(self._at, _SILENCE)
-                if not goes_on:
-                    return
-                yield await self._news() or b": \n\n"
+        forget = self._principal.on_end(self._end)
+        try:
+            async with self._feed.watch(self._principal.id):
+                await self._look_at_list()
+                yield f"retry: {_RETRY}\n".encode()
+                yield self._begin()
+                while await self._feed.wait_after(self._at, _SILENCE) and not self._is_over:
+                    yield await self._news() or b": \n\n"
+        finally:
+            forget()
+
+    def _end(self, _: Principal | None) -> None:
+        """Who reads it may have other rights from now on: they come back with those."""
+        self._is_over = True
+        self._feed.wake()
 
     def _begin(self) -> bytes:
         """The first event: where the stream stands. Whoever was here a moment ago goes on from there."""
         epoch, _, number = self._known.partition("-")
-        is_resumed = epoch == self._feed.epoch and number.isdecimal() and self._feed.since(int(number)) is not None
+        is_number = number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS
+        is_resumed = epoch == self._feed.epoch and is_number and self._feed.since(int(number)) is not None
         self._at = int(number) if is_resumed else self._feed.last
-        return self._write("hello", {"version": VERSION, "resumed": is_resumed}, self._at)
+        hello = self._write("hello", {"version": VERSION, "resumed": is_resumed}, self._at)
+        # Whoever was here before has missed something, or may have.
+        return hello + (self._write("resync", {}, self._at) if self._known and not is_resumed else b"")
 
     async def _news(self) -> bytes:
         facts, self._at = self._feed.since(self._at), self._feed.last
@@ -101,7 +113,7 @@ async def _events(rest: Rest, request: Request) -> Response:
     check_query(request, ())
     if request.method == "HEAD":
         return Response(headers=_HEADERS, media_type=_EVENT_STREAM)
-    rest.feed.check_room()
+    rest.feed.check_room(endpoint_of(request.scope).principal.id)
     return StreamingResponse(EventStream(rest, rest.feed, request).events(), 200, _HEADERS, _EVENT_STREAM)
 
 

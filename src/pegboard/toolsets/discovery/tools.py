@@ -9,6 +9,7 @@ from pegboard.catalog.starting import starting_text
 from pegboard.clients.caller import Caller, current
 from pegboard.clients.client import Client
 from pegboard.exactjson import as_object
+from pegboard.listing.loaded import is_shared
 from pegboard.listing.view import EVERYTHING
 from pegboard.result import ToolError, ToolErrorCode, ToolFailure, invalid
 from pegboard.text import one_line
@@ -60,7 +61,8 @@ class DiscoveryTool(ResultTool):
         if not wanted.remote and wanted.access is None:
             return True
         tool = self._board.lookup_tool(name, EVERYTHING)
-        return tool is None or wanted.admits(tool)
+        # Whose one was that is gone nobody knows: on a shared board it may have been somebody else's alone.
+        return not is_shared(caller.client.board) if tool is None else wanted.admits(tool)
 
     def _count_loaded(self, caller: Caller) -> int:
         """How many tools a client knows to be loaded."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 
+from pegboard.audit.request_record import RequestRecord
 from pegboard.clients.caller import acting_for
 from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.operations import TEXT, list_of, object_with, operation, path_parameter, query_parameter
@@ -59,12 +60,15 @@ async def _graph(rest: Rest, request: Request) -> Any:
     with acting_for(caller):
         accepted = await tool.accept({"namespace": given["namespace"]} if "namespace" in given else {})
     memories = rest.board.toolsets.of(MemoryToolset).memories
-    found = await memories.neighbourhood(
-        given.get("key"),
-        read_number(request, "depth", 2),
-        read_number(request, "limit", 200),
-        namespace=accepted.get("namespace"),
-    )
+    depth, limit = read_number(request, "depth", 2), read_number(request, "limit", 200)
+    # Counted and recorded as a call of that tool is.
+    slot = rest.board.limits.admit(caller.client.principal, None)
+    try:
+        async with RequestRecord(rest.board.audit, "request", caller.client, "memory/graph"):
+            found = await memories.neighbourhood(given.get("key"), depth, limit, namespace=accepted.get("namespace"))
+    finally:
+        if slot is not None:
+            slot.release()
     return found.to_dict()
 
 
