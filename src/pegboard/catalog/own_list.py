@@ -53,8 +53,9 @@ class OwnList:
         )
 
 
-# Behind a server's name in what is kept: a list, and whose it is. The name of a server has no space.
-LIST, HOLDER = " list:", " user:"
+# Behind a server's name in what is kept: a list, whose it is, and that there are different ones. The name of a server
+# has no space.
+LIST, HOLDER, DIFFERENCE = " list:", " user:", " differs"
 
 
 def holder_record(
@@ -62,6 +63,11 @@ def holder_record(
 ) -> CatalogRecord:
     """What is kept of a principal: which list is its own, and since when."""
     return replace(_record(f"{server}{HOLDER}{holder}", fingerprint), version=digest, discovered_at=asked_at, ttl=ttl)
+
+
+def difference_record(server: str, fingerprint: str) -> CatalogRecord:
+    """What is kept once people were shown different things."""
+    return _record(f"{server}{DIFFERENCE}", fingerprint)
 
 
 def offer_in(record: CatalogRecord) -> OwnOffer:

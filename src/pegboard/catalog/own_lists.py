@@ -15,7 +15,16 @@ from typing import TypeVar, cast
 
 from pegboard.access.rule import RuledItem
 from pegboard.catalog.notice_pace import NoticePace
-from pegboard.catalog.own_list import HOLDER, LIST, OwnList, OwnOffer, holder_record, offer_in
+from pegboard.catalog.own_list import (
+    DIFFERENCE,
+    HOLDER,
+    LIST,
+    OwnList,
+    OwnOffer,
+    difference_record,
+    holder_record,
+    offer_in,
+)
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.catalog.resources import ResourceCatalog
 from pegboard.catalog.server_tools import Exposure
@@ -67,8 +76,11 @@ class _ServerLists:
     # Of which server, should another one have its name.
     fingerprint: str
     holders: LruDict[str, _Holder] = field(default_factory=lambda: LruDict[str, _Holder](_MOST_HOLDERS))
-    # Names of tools that are not the same for all.
-    private: frozenset[str] = frozenset()
+    # Whether people were ever shown different things. It is kept: nobody signs out of what is theirs alone.
+    differs: bool = False
+    is_difference_kept: bool = False
+    # Tools that the lists of several had alike, by name, with the digest that they had then.
+    alike: dict[str, int] = field(default_factory=dict[str, int])
     # Names of those that whoever has no list of their own sees; `None`: all.
     common: frozenset[str] | None = None
 
@@ -218,6 +230,7 @@ class OwnLists:
             await self._store.forget(f"{spec.name}{HOLDER}{holder}", spec.fingerprint)
         for own in known.lists():
             await self._store.forget(f"{spec.name}{LIST}{own.digest}", spec.fingerprint)
+        await self._store.forget(f"{spec.name}{DIFFERENCE}", spec.fingerprint)
 
     def _leave(self, name: str) -> _ServerLists | None:
         """A server is not known any more."""
@@ -243,7 +256,9 @@ class OwnLists:
         kept = {(record.server, record.fingerprint): record for record in records if " " in record.server}
         for (title, fingerprint), record in kept.items():
             name, mark, holder = title.partition(HOLDER)
-            source = self._sources().get(name)
+            source = self._sources().get(name if mark else title.removesuffix(DIFFERENCE))
+            if source is not None and title == f"{source.spec.name}{DIFFERENCE}":
+                self._note_difference(source.spec, fingerprint)
             if not mark or source is None or not is_per_user(source.spec) or source.spec.fingerprint != fingerprint:
                 continue
             content = kept.get((f"{name}{LIST}{record.version}", fingerprint))
@@ -258,15 +273,26 @@ class OwnLists:
         for name in {name for name, _ in lists}:
             await self._publish(name)
 
+    def _note_difference(self, spec: ServerSpec, fingerprint: str) -> None:
+        """An earlier run has seen that people are shown different things."""
+        if is_per_user(spec) and spec.fingerprint == fingerprint:
+            known = self._known(spec.name)
+            known.differs = known.is_difference_kept = True
+            known.common = frozenset()
+
     async def close(self) -> None:
         """End whatever is under way."""
         self._notices.close()
         await self._tasks.close()
 
-    def _holder(self, server: str, holder: str) -> _Holder:
+    def _known(self, server: str) -> _ServerLists:
         known = self._servers.get(server)
         if known is None:
             known = self._servers[server] = _ServerLists(self._sources()[server].spec.fingerprint)
+        return known
+
+    def _holder(self, server: str, holder: str) -> _Holder:
+        known = self._known(server)
         found = known.holders.use(holder)
         if found is None:
             found = known.holders[holder] = _Holder()
@@ -358,13 +384,20 @@ class OwnLists:
         async with self._publishing:
             if name in self._servers:
                 await Pace().outcome(self._comparison(name))
+        if (known := self._servers.get(name)) is not None and known.differs and not known.is_difference_kept:
+            known.is_difference_kept = True
+            try:
+                await self._store.save(difference_record(name, known.fingerprint))
+            except StorageError as exc:
+                known.is_difference_kept = False
+                logger().warning("catalog.save.failed", serverName=name, reason=str(exc))
 
     def _comparison(self, name: str) -> Generator[None]:
         """Find out what only some are shown, list by list, and have that known all at once."""
         known, shared = self._servers[name], self._registry.server(name)
         if shared is None or not self._is_used:
             # Until they are compared.
-            known.common = frozenset() if known.lists() else known.common
+            known.common = frozenset() if known.lists() or known.differs else known.common
             return
         hidden, more = set[str](), dict[str, RegisteredTool]()
         for own in known.lists():
@@ -372,11 +405,14 @@ class OwnLists:
             more.update((each.name, each) for each in own.tools.values() if each.name not in shared.tools)
             yield
         holders = {holder: found.list for holder, found in known.holders.items() if found.list is not None}
-        # With fewer lists there is nothing to compare: what was not for all before stays hidden.
-        before = known.private & shared.tools.keys() if len(holders) < 2 else frozenset[str]()
-        known.private = frozenset({*hidden, *before})
-        # What comes later is shown to them when it is known that all have it.
-        known.common = frozenset(shared.tools.keys() - known.private) if holders or known.private else None
+        known.differs = known.differs or bool(hidden or more)
+        if len(holders) > 1:
+            known.alike = {each.name: each.digest for each in shared.tools.values() if each.name not in hidden}
+        common = {each.name: each.digest for each in shared.tools.values() if each.name not in hidden}
+        # Once it is known that people are shown different things, what only one is shown may be theirs alone.
+        known.common = frozenset(
+            name for name, _ in (common.items() & known.alike.items() if known.differs else common.items())
+        )
         self._library.put_own(name, {holder: own.stock for holder, own in holders.items()})
         self._registry.put_private_tools(name, more)
 
