@@ -13,6 +13,7 @@ import pytest
 
 from oauth.authority import open_authority
 from oauth.guarded_server import GuardedServer, open_guarded
+from oauth.other_servers import free_port
 from oauth.signed_in import SignedIn, open_signed_in
 from pegboard.oauth.issuer_addresses import issuer_key
 
@@ -120,14 +121,15 @@ async def test_a_document_for_each_authorization_server(tmp_path: Path, stage: S
 async def test_a_client_of_ones_own_keeps_its_address(tmp_path: Path, stage: Stage) -> None:
     """Whoever registered a client, wrote its document or set the redirect gave an address that stays as it is."""
     stage.honest.authority.takes_documents = True
+    redirect = f"http://localhost:{free_port()}/my/callback"
     entries: dict[str, dict[str, str]] = {
         "configured": {"clientId": "mine"},
         "document": {"clientMetadataUrl": "https://app.example/client.json"},
-        "redirect": {"redirectUri": "http://localhost:7420/my/callback"},
+        "redirect": {"redirectUri": redirect},
     }
     servers = {name: {**stage.honest.entry, "oauth": oauth} for name, oauth in entries.items()}
     async with open_signed_in(tmp_path, {}) as opened:
         await opened.gateway.configure(servers)
         asked = {name: asked_in((await opened.person(name).begin())["url"])["redirect_uri"] for name in servers}
     own = f"{opened.gateway.url}/oauth/callback"
-    assert asked == {"configured": own, "document": own, "redirect": "http://localhost:7420/my/callback"}
+    assert asked == {"configured": own, "document": own, "redirect": redirect}
