@@ -410,9 +410,8 @@ class OwnLists:
             known.alike = {each.name: each.digest for each in shared.tools.values() if each.name not in hidden}
         common = {each.name: each.digest for each in shared.tools.values() if each.name not in hidden}
         # Once it is known that people are shown different things, what only one is shown may be theirs alone.
-        known.common = frozenset(
-            name for name, _ in (common.items() & known.alike.items() if known.differs else common.items())
-        )
+        shown = common.items() & known.alike.items() if known.differs else common.items()
+        known.common = frozenset(name for name, _ in shown)
         self._library.put_own(name, {holder: own.stock for holder, own in holders.items()})
         self._registry.put_private_tools(name, more)
 
