@@ -18,9 +18,10 @@ from pegboard.auth.bearer import bearer_of, refuse_token_in_address
 from pegboard.auth.flood import BearerFlood
 from pegboard.auth.jwt import Jwt
 from pegboard.auth.jwts import Jwts
+from pegboard.auth.page_cookie import PageCookie, cookie_of
 from pegboard.auth.proof import is_proven
 from pegboard.auth.reach import Reach
-from pegboard.auth.refused import AuthRefused
+from pegboard.auth.refused import AuthRefused, invalid_token
 from pegboard.auth.rule_book import RuleBook, SightOf
 from pegboard.auth.token import PREFIX, StaticToken
 from pegboard.auth.tokens import Tokens
@@ -50,10 +51,13 @@ class Authenticator:
         reach: Reach = _THIS_MACHINE,
         *,
         own_names: frozenset[str] = frozenset(),
+        cookie: PageCookie | None = None,
         on_successor: Callable[[Principal], None] = lambda _: None,
         sight_of: SightOf = lambda _: None,
     ) -> None:
         self._settings = settings
+        # What a browser brings in place of a header.
+        self.cookie = cookie or PageCookie(_no_key)
         # Told of a principal that goes on under other rules.
         self._on_successor = on_successor
         # Asked as long as there are servers that everybody signs in to for themselves.
@@ -193,6 +197,11 @@ class Authenticator:
 
     async def _look_up(self, scope: MutableMapping[str, Any]) -> Principal:
         bearer = bearer_of(scope["headers"])
+        if bearer is None and (value := cookie_of(scope)) is not None:
+            await self.cookie.prepare()
+            bearer = self._open_cookie(value)
+            if (known := self._find_bearer(bearer, scope)) is not None:
+                return known
         if bearer is not None:
             return await self.jwts.verify(bearer, scope, lambda: self._flood.wait_turn(_address(scope)))
         # What was missing is whose the connection is.
@@ -204,12 +213,22 @@ class Authenticator:
     def _recognize(self, scope: MutableMapping[str, Any]) -> Principal | None:
         headers = scope["headers"]
         bearer = bearer_of(headers)
+        if bearer is None and (value := cookie_of(scope)) is not None:
+            if not self.cookie.is_ready:
+                return None
+            bearer = self._open_cookie(value)
         if bearer is not None:
             return self._find_bearer(bearer, scope)
         if self._secret and is_proven(headers, self._secret, scope.get("server")):
             scope[_PROVEN] = True
             return self._find_owner(scope)
         return self._without_credentials(scope)
+
+    def _open_cookie(self, value: str) -> str:
+        bearer = self.cookie.open(value)
+        if bearer is None:
+            raise invalid_token("the cookie of this page is not valid: sign in again")
+        return bearer
 
     def _find_owner(self, scope: MutableMapping[str, Any]) -> Principal:
         return _OWNER if scope["path"].startswith(_MENDING) else self.local
@@ -255,6 +274,10 @@ class Authenticator:
 
     def _read_only_tools(self, server: str) -> tuple[str, ...]:
         return self._settings().read_only_tools(server)
+
+
+async def _no_key() -> bytes:
+    raise NotImplementedError("there is no page here")
 
 
 def _address(scope: MutableMapping[str, Any]) -> str:

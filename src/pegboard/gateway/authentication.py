@@ -25,6 +25,7 @@ from pegboard.audit.record import REFUSED
 from pegboard.audit.redaction import redact_text
 from pegboard.audit.refusals import Refusal
 from pegboard.auth.authenticator import Authenticator
+from pegboard.auth.page_cookie import cookie_of, set_cookie
 from pegboard.auth.refused import AuthRefused, invalid_token
 from pegboard.clients.endpoint import PRINCIPAL_KEY
 from pegboard.clients.locality import share_holder
@@ -164,6 +165,9 @@ class Authentication:
         response = refusal_response(refused, scope, self._settings())
         if refused.status == 401 and _is_browser(scope):
             response = HTMLResponse(page("locked"), 401, {"www-authenticate": response.headers["www-authenticate"]})
+        if refused.status == 401 and cookie_of(scope) is not None:
+            # One that lets nobody in any more would stand in the way of the next sign-in.
+            response.headers["set-cookie"] = set_cookie(scope, "", 0)
         await response(scope, receive, send)
 
 

@@ -26,6 +26,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from pegboard.access.settings import AuthSettings
 from pegboard.auth.authenticator import Authenticator
 from pegboard.auth.known_principals import KnownPrincipals
+from pegboard.auth.page_cookie import PageCookie
 from pegboard.auth.reach import Reach
 from pegboard.auth.rule_book import token_principal_id
 from pegboard.auth.token_watch import TokenWatch
@@ -102,6 +103,7 @@ class HttpGateway:
             self.token,
             reach,
             own_names=hosts.own_names,
+            cookie=PageCookie(board.storage.page_key.load),
             on_successor=board.relay.sessions.bind,
             sight_of=board.discovery.own.sight,
         )

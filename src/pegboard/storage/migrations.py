@@ -160,6 +160,13 @@ _OWN: dict[int, Migration] = {
     CREATE TABLE oauth_version (version {integer} NOT NULL){strict};
     INSERT INTO oauth_version (version) VALUES (0);
     """),
+    # the page: the key of its cookies
+    10: Migration("""
+    CREATE TABLE page_keys (
+        name {text} PRIMARY KEY,
+        key  {bytes} NOT NULL
+    ){strict};
+    """),
 }
 
 
