@@ -43,7 +43,7 @@ async def test_the_cookie_cannot_be_read_or_sent_by_other_pages(tmp_path: Path) 
         value = (await http.post("/api/session", headers=weak)).headers["set-cookie"]
     assert weak["authorization"].removeprefix("Bearer ") not in value
     assert value.startswith(f"pegboard_{gateway.url.rpartition(':')[2]}=")
-    parts = dict(part.strip().partition("=")[::2] for part in value.split(";"))
+    parts = {name: text for name, _, text in (part.strip().partition("=") for part in value.split(";"))}
     assert {"HttpOnly", "SameSite", "Path"} < parts.keys()
     assert parts["SameSite"] == "Strict"
     assert 900 < int(parts["Max-Age"]) <= 1000
@@ -93,6 +93,7 @@ async def test_a_cookie_is_good_after_a_restart(tmp_path: Path) -> None:
         await http.post("/api/session", headers=weak)
         (sealed,) = [cookie.value for cookie in http.cookies.jar]
     async with open_gateway(tmp_path, {}) as gateway, browser(gateway) as http:
+        assert sealed is not None
         http.cookies.set(f"pegboard_{gateway.url.rpartition(':')[2]}", sealed)
         assert await whoami(http) == (200, "weak")
 

@@ -276,7 +276,7 @@ class OwnLists:
     def _note_difference(self, spec: ServerSpec, fingerprint: str) -> None:
         """An earlier run has seen that people are shown different things."""
         if is_per_user(spec) and spec.fingerprint == fingerprint:
-            known = self._known(spec.name)
+            known = self._lists_of(spec.name)
             known.differs = known.is_difference_kept = True
             known.common = frozenset()
 
@@ -285,14 +285,14 @@ class OwnLists:
         self._notices.close()
         await self._tasks.close()
 
-    def _known(self, server: str) -> _ServerLists:
+    def _lists_of(self, server: str) -> _ServerLists:
         known = self._servers.get(server)
         if known is None:
             known = self._servers[server] = _ServerLists(self._sources()[server].spec.fingerprint)
         return known
 
     def _holder(self, server: str, holder: str) -> _Holder:
-        known = self._known(server)
+        known = self._lists_of(server)
         found = known.holders.use(holder)
         if found is None:
             found = known.holders[holder] = _Holder()
