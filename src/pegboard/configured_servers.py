@@ -148,6 +148,8 @@ class ConfiguredServers:
         if server is None:
             return
         if change in {"signed_in", "changed"}:
+            # Before anything waits: whoever is told that they are signed in is shown nothing else any more.
+            self._discovery.own.expect(name, principal)
             self._tasks.spawn(self._follow_sign_in(server, principal))
         elif change == "signed_out":
             self._tasks.spawn(self._follow_sign_out(server, principal))
