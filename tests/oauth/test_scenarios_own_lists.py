@@ -100,7 +100,7 @@ async def open_town(
     tmp_path: Path, authority: Authority, server: PersonalServer, expose: str = "all"
 ) -> AsyncGenerator[Street]:
     """A gateway before the server; nobody is there yet."""
-    settings = {"auth": {"required": True}, "expose": expose, "toolsets": ["discovery"]}
+    settings = {"auth": {"required": True}, "audit": {}, "expose": expose, "toolsets": ["discovery"]}
     async with open_signed_in(tmp_path, {}, **settings) as opened:
         await opened.gateway.configure({"one": server.entry}, **settings)
         yield Street(opened, authority, server, {})
@@ -258,6 +258,42 @@ async def test_whoever_has_not_signed_in_sees_what_all_have(tmp_path: Path, vers
             answer = await cyd.call(tool)
             assert answer["isError"]
             assert "one wants a sign-in: sign in at http://" in answer["content"][0]["text"]
+
+
+@pytest.mark.scenario("sign-in: A server is said to need a sign-in to whoever has none")
+async def test_whoever_has_not_signed_in_is_told_so_before_they_list(tmp_path: Path) -> None:
+    """The state of the server, the status of the gateway and a refresh say it at the first request, to the local user
+    as to others; the count of tools is that of whoever asks."""
+    with open_authority() as authority, open_personal(authority) as server:
+        furnish(server)
+        async with open_signed_in(tmp_path, {}) as opened:
+            await opened.gateway.configure({"one": server.entry})
+            authority.user = "ada"
+            await opened.person("one", await opened.gateway.token("ada")).sign_in()
+            await eventually(lambda: opened.gateway.board.registry.server("one"))
+            api = f"{opened.gateway.url}/api"
+            status = (await opened.http.get(f"{api}/status")).json()["data"]
+            assert (status["needLogin"], status["servers"]) == (["one"], {"needs_auth": 1})
+            [row] = (await opened.http.get(f"{api}/servers")).json()["data"]["servers"]
+            assert (row["state"], row["needsLogin"]) == ("needs_auth", True)
+            refused = (await opened.http.post(f"{api}/servers/one/refresh")).json()["error"]
+            assert "one wants a sign-in: " in refused["message"]
+            changed = (await opened.http.patch(f"{api}/servers/one", json={"timeout": 50})).json()["data"]
+            assert changed["state"] == "needs_auth"
+            await opened.person("one").sign_in()
+            assert "needLogin" not in (await opened.http.get(f"{api}/status")).json()["data"]
+            assert "error" not in (await opened.http.post(f"{api}/servers/one/refresh")).json()
+
+
+@pytest.mark.scenario("sign-in: Nobody is shown what only somebody else's sign-in shows")
+async def test_the_record_of_a_call_of_somebody_elses_tool_names_no_rule(tmp_path: Path) -> None:
+    """No rule hides a tool that only somebody else's sign-in shows; the record says that there is none."""
+    async with street(tmp_path) as town, town.client("bob") as bob:
+        assert "Unknown tool" in await outcome(bob, "tools/call", {"name": "one__azure_tool", "arguments": {}})
+        boss = await town.opened.gateway.token("boss", admin=True)
+        async with bearer_http(town.opened.gateway, boss) as http:
+            records = (await http.get("/api/calls", params={"tool": "one__azure_tool"})).json()["data"]["records"]
+            assert [record["outcome"] for record in records] == ["refused:unknown_tool"]
 
 
 @pytest.mark.scenario("sign-in: Everybody is shown what their own sign-in shows")

@@ -77,6 +77,8 @@ class _ServerLists:
     common: frozenset[str] | None = None
     # Whether that was found by a look at the lists of several; else it is the list of one of them.
     is_compared: bool = False
+    # How often it became known that somebody has signed in, or has not.
+    changes: int = 0
 
     def hides_common(self, found: _Holder | None) -> bool:
         """Whether a principal without a list of its own has to wait for that: it has signed in, or may have, and what
@@ -177,6 +179,11 @@ class OwnLists:
         known = self._servers.get(server or "")
         found = None if known is None else known.holders.get(holder or "")
         return found is not None and found.is_signed_in is False
+
+    def count_changes(self, server: str) -> int:
+        """How often it became known that somebody has signed in to a server, or has not: another number is news."""
+        known = self._servers.get(server)
+        return 0 if known is None else known.changes
 
     def awaits_list(self, server: str, holder: str) -> bool:
         """Whether a principal has signed in to a server, or may have, that has not said yet what it shows to it."""
@@ -359,7 +366,9 @@ class OwnLists:
         if authorization is None or authorization.header is None:
             await self._note_unsigned(spec, holder, found)
             return
-        found.is_signed_in = True
+        if found.is_signed_in is not True:
+            found.is_signed_in = True
+            self._servers[name].changes += 1
         try:
             ttl, own = await self._ask_server(source, holder, found)
         except ToolFailure as exc:
@@ -430,7 +439,8 @@ class OwnLists:
         found.is_signed_in, found.is_settled = False, True
         found.fresh_until = time.monotonic() + _UNSIGNED_PAUSE
         await self._drop(spec, holder)
-        if is_news:
+        if is_news and (known := self._servers.get(spec.name)) is not None:
+            known.changes += 1
             self.tell()
 
     async def _drop(self, spec: ServerSpec, holder: str) -> None:
