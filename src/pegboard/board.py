@@ -88,6 +88,7 @@ class Board:
             may_try=lambda name: may_try(self.servers[name]),
             library=self.library,
         )
+        self.discovery.own.tell = self.lists.tell
         self.limits = Limits(self.metrics.record_refusal)
         self.relay = Relay(lambda: self.servers, self.discovery, self.library, self.limits, self.audit)
         self.configured = ConfiguredServers(
@@ -182,6 +183,12 @@ class Board:
         else:
             self.lists.resources.record_served(wanted, await self.lists.resources_in_slices(wanted))
         return self.lists.entries(kind, wanted)
+
+    async def discover_own(self, wanted: Filter) -> None:
+        """Have it known what the sign-ins of whoever has this filter show, or that there are none; that takes a moment
+        at most."""
+        if wanted.holder is not None:
+            await self.discovery.own.discover(wanted.holder, NEW_SERVER_WAIT)
 
     def list_starting(self, wanted: Filter = EVERYTHING) -> list[str]:
         """Servers that a client may see and whose tools are not known yet, because they are asked for the first
@@ -286,8 +293,7 @@ class Board:
     async def _discover_new(self, wanted: Filter) -> None:
         self.discovery.refresh_stale()
         await self.discovery.discover_new(NEW_SERVER_WAIT)
-        if wanted.holder is not None:
-            await self.discovery.own.discover(wanted.holder, NEW_SERVER_WAIT)
+        await self.discover_own(wanted)
 
     def _config_keywords(self, tool: RegisteredTool) -> Sequence[str]:
         spec = self.settings.servers.get(tool.server_name or "")

@@ -300,7 +300,11 @@ class Calls:
             return await self._resolver.find(name, caller.client.filter)
         except UnknownTool:
             # Its answer is the same, whether there is such a tool or not; the record is for whoever made the rule.
-            scope.refusal = "unknown_tool" if self._resolver.lookup(name) is None else "rule"
+            tool, access = self._resolver.lookup(name), caller.client.filter.access
+            # What only somebody else's sign-in shows is hidden by no rule.
+            sight = None if access is None else access.sight
+            is_there = tool is not None and (sight is None or sight.shows(tool))
+            scope.refusal = "rule" if is_there else "unknown_tool"
             raise
 
     async def call_for_python(

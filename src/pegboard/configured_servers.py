@@ -18,7 +18,7 @@ from pegboard.relay.relay import Relay
 from pegboard.servers.authorization import Authorization, Authorize
 from pegboard.servers.availability import Availability, availability_of
 from pegboard.servers.connection_key import principal_in
-from pegboard.servers.http.refusal import wants_sign_in
+from pegboard.servers.http.refusal import is_refusal, wants_sign_in
 from pegboard.servers.message import Params
 from pegboard.servers.orphan_reaper import OrphanReaper
 from pegboard.servers.server import Server
@@ -148,6 +148,8 @@ class ConfiguredServers:
         if server is None:
             return
         if change in {"signed_in", "changed"}:
+            # Before anything waits: whoever is told that they are signed in is shown nothing else any more.
+            self._discovery.own.expect(name, principal)
             self._tasks.spawn(self._follow_sign_in(server, principal))
         elif change == "signed_out":
             self._tasks.spawn(self._follow_sign_out(server, principal))
@@ -198,6 +200,15 @@ class ConfiguredServers:
             server.era = None
             await self._discovery.put_away(name)
         await self._restore(name)
+        if not moved and spec.signs_in and server.state is ServerState.REGISTERED:
+            self._recall_refusal(server)
+
+    def _recall_refusal(self, server: Server) -> None:
+        """A server that wanted a sign-in before its entry was edited wants it still, until it says otherwise."""
+        said = self._discovery.errors.get(server.name)
+        if said is not None and is_refusal(said, server.name):
+            server.recall(None, said)
+            self._discovery.soon(server.name)
 
     async def _restore(self, name: str) -> None:
         self._shelved.pop(name, None)

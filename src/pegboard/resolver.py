@@ -88,6 +88,10 @@ class ToolResolver:
             return
         if self._discovery.own.needs_sign_in(parts[0], wanted.holder):
             raise NeedsAuth(parts[0], Challenge(401), signs_in=True, has_sign_in=True)
+        if self._discovery.own.awaits_list(parts[0], wanted.holder):
+            server = self._servers.by_name.get(parts[0])
+            failure = None if server is None else server.failure()
+            raise failure or unavailable(f"server {parts[0]} has not said yet what it has for you")
 
     async def _discover_owner(self, name: str, wanted: Filter) -> None:
         """The owner of a name that is not in the catalog may be off, or may never have been asked."""

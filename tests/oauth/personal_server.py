@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
 from collections import Counter
 from collections.abc import Generator
-from dataclasses import replace
 from typing import Any
 
+from harness import LIMIT
 from oauth.authority import Authority
 from servers.toy import Message, Settings, Toy
 from servers.toy_http import Handler, HttpToy, http_toy
@@ -28,6 +29,8 @@ class PersonalServer:
         self.toys: dict[str, HttpToy] = {}
         # Who asked for which list, as their tokens say.
         self.asked: Counter[tuple[str, str]] = Counter()
+        # Whose lists wait, and for what.
+        self._held: dict[str, threading.Event] = {}
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -36,7 +39,8 @@ class PersonalServer:
 
     def add(self, user: str, **settings: Any) -> Toy:
         """What it is for one user."""
-        toy = Toy(replace(self._settings, name=user, **settings))
+        given: dict[str, Any] = {**vars(self._settings), "name": user, **settings}
+        toy = Toy(Settings(**given))
         toys = HttpToy(toy, self._entrance.manners, self._entrance.port, self._entrance.server)
         self.toys[user] = toys
 
@@ -60,9 +64,21 @@ class PersonalServer:
             handler.plain(401, b"", {"www-authenticate": f'Bearer resource_metadata="{metadata}"'})
             return True
         if body:
-            self.asked[family.user, json.loads(body).get("method")] += 1
+            method = json.loads(body).get("method")
+            self.asked[family.user, method] += 1
+            if method == "tools/list" and (held := self._held.get(family.user)) is not None:
+                held.wait(LIMIT)
         handler.toy = self.toys[family.user]
         return False
+
+    @contextlib.contextmanager
+    def hold_tools(self, user: str) -> Generator[None]:
+        """Have a user wait for the list of tools."""
+        self._held[user] = threading.Event()
+        try:
+            yield
+        finally:
+            self._held.pop(user).set()
 
     def end_streams(self) -> None:
         """Nobody waits for a client any more."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 from collections.abc import AsyncGenerator, Mapping
@@ -99,7 +100,7 @@ async def open_town(
     tmp_path: Path, authority: Authority, server: PersonalServer, expose: str = "all"
 ) -> AsyncGenerator[Street]:
     """A gateway before the server; nobody is there yet."""
-    settings = {"auth": {"required": True}, "expose": expose, "toolsets": ["discovery"]}
+    settings = {"auth": {"required": True}, "audit": {}, "expose": expose, "toolsets": ["discovery"]}
     async with open_signed_in(tmp_path, {}, **settings) as opened:
         await opened.gateway.configure({"one": server.entry}, **settings)
         yield Street(opened, authority, server, {})
@@ -256,7 +257,43 @@ async def test_whoever_has_not_signed_in_sees_what_all_have(tmp_path: Path, vers
         for tool in ("one__echo", "one__azure_tool", "one__never"):
             answer = await cyd.call(tool)
             assert answer["isError"]
-            assert "pegboard login one" in answer["content"][0]["text"]
+            assert "one wants a sign-in: sign in at http://" in answer["content"][0]["text"]
+
+
+@pytest.mark.scenario("sign-in: A server is said to need a sign-in to whoever has none")
+async def test_whoever_has_not_signed_in_is_told_so_before_they_list(tmp_path: Path) -> None:
+    """The state of the server, the status of the gateway and a refresh say it at the first request, to the local user
+    as to others; the count of tools is that of whoever asks."""
+    with open_authority() as authority, open_personal(authority) as server:
+        furnish(server)
+        async with open_signed_in(tmp_path, {}) as opened:
+            await opened.gateway.configure({"one": server.entry})
+            authority.user = "ada"
+            await opened.person("one", await opened.gateway.token("ada")).sign_in()
+            await eventually(lambda: opened.gateway.board.registry.server("one"))
+            api = f"{opened.gateway.url}/api"
+            status = (await opened.http.get(f"{api}/status")).json()["data"]
+            assert (status["needLogin"], status["servers"]) == (["one"], {"needs_auth": 1})
+            [row] = (await opened.http.get(f"{api}/servers")).json()["data"]["servers"]
+            assert (row["state"], row["needsLogin"]) == ("needs_auth", True)
+            refused = (await opened.http.post(f"{api}/servers/one/refresh")).json()["error"]
+            assert "one wants a sign-in: " in refused["message"]
+            changed = (await opened.http.patch(f"{api}/servers/one", json={"timeout": 50})).json()["data"]
+            assert changed["state"] == "needs_auth"
+            await opened.person("one").sign_in()
+            assert "needLogin" not in (await opened.http.get(f"{api}/status")).json()["data"]
+            assert "error" not in (await opened.http.post(f"{api}/servers/one/refresh")).json()
+
+
+@pytest.mark.scenario("sign-in: Nobody is shown what only somebody else's sign-in shows")
+async def test_the_record_of_a_call_of_somebody_elses_tool_names_no_rule(tmp_path: Path) -> None:
+    """No rule hides a tool that only somebody else's sign-in shows; the record says that there is none."""
+    async with street(tmp_path) as town, town.client("bob") as bob:
+        assert "Unknown tool" in await outcome(bob, "tools/call", {"name": "one__azure_tool", "arguments": {}})
+        boss = await town.opened.gateway.token("boss", admin=True)
+        async with bearer_http(town.opened.gateway, boss) as http:
+            records = (await http.get("/api/calls", params={"tool": "one__azure_tool"})).json()["data"]["records"]
+            assert [record["outcome"] for record in records] == ["refused:unknown_tool"]
 
 
 @pytest.mark.scenario("sign-in: Everybody is shown what their own sign-in shows")
@@ -277,6 +314,62 @@ async def test_each_list_is_had_with_its_own_token(tmp_path: Path) -> None:
                 await bob.until_listed(lambda names: "one__brown_tool" not in names)
                 # It was known that it is not for all.
                 assert not own(await bob.names(), "azure", "brown", "cyan", "visit")
+
+
+@pytest.mark.scenario("sign-in: Whoever has just signed in is shown nobody else's list")
+@pytest.mark.both_paths
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_nobody_elses_list_is_shown_right_after_a_sign_in(tmp_path: Path, version: str) -> None:
+    """From the moment that somebody has signed in, however long the server takes to list, all surfaces show what is
+    their own or nothing of that server, and a call waits for it."""
+    with open_authority() as authority, open_personal(authority) as server:
+        furnish(server)
+        async with open_town(tmp_path, authority, server) as town:
+            await town.move_in("bob")
+            await town.move_in("ada", signed_in=False)
+            async with town.client("bob", version) as bob, town.client("ada", version) as ada, town.http("ada") as http:
+                await bob.until_in("tools", "one__brown_tool")
+                # Before she signs in, she is shown what is known.
+                await ada.until_in("tools", "one__brown_tool")
+                with server.hold_tools("ada"):
+                    await town.sign_in("ada")
+                    for seen in await look_everywhere(ada, http):
+                        assert "brown" not in seen
+                    assert server.asked["ada", "tools/list"]
+                assert await ada.text("one__azure_tool") == "ada:azure_tool"
+                await ada.until_in("tools", "one__azure_tool")
+                for seen in await look_everywhere(ada, http):
+                    assert "azure" in seen
+                    assert "brown" not in seen
+
+
+@pytest.mark.scenario("sign-in: Whoever has just signed in is shown nobody else's list")
+async def test_the_first_list_after_a_sign_in_is_ones_own(tmp_path: Path) -> None:
+    """Whoever asks at once is shown the list of their own sign-in, over REST as over MCP."""
+    with open_authority() as authority, open_personal(authority) as server:
+        furnish(server)
+        async with open_town(tmp_path, authority, server) as town:
+            await town.move_in("bob")
+            await town.move_in("ada", signed_in=False)
+            async with town.client("ada") as ada, town.http("ada") as http:
+                await ada.until_in("tools", "one__brown_tool")
+                await town.sign_in("ada")
+                text = (await http.get("/api/tools", params={"server": "one"})).text
+                assert "brown" not in text
+                if "azure" not in text:
+                    # A machine with much to do may take longer than REST waits.
+                    await ada.until_in("tools", "one__azure_tool")
+
+
+async def look_everywhere(client: RawClient, http: httpx2.AsyncClient) -> list[str]:
+    """Everything that somebody is shown, by surface; each waits for a moment, all at once."""
+    listed, found, tools, searched = await asyncio.gather(
+        asyncio.gather(*(client.request(method) for method in METHODS.values())),
+        client.text("tool_find", {"query": "azure brown visit", "limit": 50}),
+        http.get("/api/tools", params={"server": "one"}),
+        http.get("/api/tools/search", params={"q": "azure brown visit"}),
+    )
+    return [*map(json.dumps, listed), found, tools.text, searched.text]
 
 
 @pytest.mark.scenario("sign-in: A change of somebody's own list is told to them alone")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import http_client
+from harness import eventually, http_client
 from oauth.authority import open_authority
 from oauth.guarded_server import open_guarded
 from oauth.signed_in import SignedIn, open_signed_in
@@ -55,8 +55,25 @@ async def test_a_user_without_a_grant_never_gets_somebody_elses(tmp_path: Path) 
                 assert await hers.text("one__whoami") == "alice"
                 refused = await other.call("one__whoami")
                 assert refused["isError"]
-                assert "pegboard login one" in refused["content"][0]["text"]
+                assert "one wants a sign-in: sign in at http://" in refused["content"][0]["text"]
                 assert await hers.text("one__whoami") == "alice"
+
+
+@pytest.mark.scenario("sign-in: A server is said to need a sign-in to whoever has none")
+async def test_an_edit_of_its_entry_does_not_sign_in(tmp_path: Path) -> None:
+    """A server that everybody was signed out of waits for a sign-in also after its entry was edited, and is there with
+    its tools once somebody has signed in."""
+    with open_authority() as authority, open_guarded(authority) as guarded:
+        async with open_signed_in(tmp_path, {"one": guarded.entry}) as opened:
+            person, board = opened.person("one"), opened.gateway.board
+            await eventually(lambda: board.registry.server("one"))
+            await person.sign_out()
+            await eventually(lambda: board.servers["one"].state == "needs_auth")
+            await opened.gateway.configure({"one": {**guarded.entry, "oauth": {"params": {"prompt": "login"}}}})
+            await board.discovery.settle("one")
+            assert await person.is_wanted()
+            await person.sign_in()
+            await eventually(lambda: board.servers["one"].state == "connected")
 
 
 async def say_who(opened: SignedIn, version: str, headers: dict[str, str]) -> set[str]:

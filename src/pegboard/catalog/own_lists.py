@@ -2,12 +2,14 @@
 
 The registry has the tools of a server's list for everybody (had with the oldest sign-in), and beside them those that
 only some sign-ins show. Whoever has a list of their own sees what is in it, as it is in it; whoever has none sees what
-all have alike. Nobody's list is had with the sign-in of somebody else.
+all have alike. Nobody's list is had with the sign-in of somebody else, and whoever has signed in is not shown somebody
+else's until their own is there.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -61,6 +63,8 @@ class _Holder:
     list: OwnList | None = None
     # `None`: nobody has looked yet.
     is_signed_in: bool | None = None
+    # Whether its list, or that there is none, was found out since it last signed in.
+    is_settled: bool = False
     # Until when its list, or that there is none, is taken as it is.
     fresh_until: float = 0.0
     failures: int = 0
@@ -83,6 +87,15 @@ class _ServerLists:
     alike: dict[str, int] = field(default_factory=dict[str, int])
     # Names of those that whoever has no list of their own sees; `None`: all.
     common: frozenset[str] | None = None
+    # Whether that was found by a look at the lists of several; else it is the list of one of them.
+    is_compared: bool = False
+    # How often it became known that somebody has signed in, or has not.
+    changes: int = 0
+
+    def hides_common(self, found: _Holder | None) -> bool:
+        """Whether a principal without a list of its own has to wait for that: it has signed in, or may have, and what
+        there is may be somebody else's alone."""
+        return not self.is_compared and (found is None or found.is_signed_in is not False)
 
     def lists(self) -> list[OwnList]:
         """Every list, once."""
@@ -128,6 +141,8 @@ class OwnLists:
         self._servers: dict[str, _ServerLists] = {}
         # Whether anybody has a sight: until then nobody could tell whose a tool is, and none is registered.
         self._is_used = False
+        # Have clients told whose list is another now, where the registry is as it was.
+        self.tell: Callable[[], object] = lambda: None
         # Who has the credentials of principals.
         self.authorize: Callable[[ServerSpec, str], Authorization | None] = lambda _spec, _principal: None
         self._notices = NoticePace[tuple[str, str]](lambda who: self._ask_again(*who), lambda who: who[0] in sources())
@@ -154,13 +169,22 @@ class OwnLists:
         known = self._servers.get(tool.server_name or "")
         if known is None:
             return True
-        own = self.find(tool.server_name, holder)
-        shown = known.common if own is None else own.tools
-        return shown is None or tool.name in shown
+        found = known.holders.get(holder)
+        if found is not None and found.list is not None:
+            return tool.name in found.list.tools
+        if known.hides_common(found):
+            return False
+        return known.common is None or tool.name in known.common
 
     def key_of(self, holder: str) -> Hashable:
         """The same for all principals that see the same."""
-        return tuple(own.digest if (own := self.find(name, holder)) else None for name in self._servers)
+        return tuple(self._mark(known, known.holders.get(holder)) for known in self._servers.values())
+
+    def _mark(self, known: _ServerLists, found: _Holder | None) -> str | None:
+        """A list's digest; an empty text: nothing; `None`: what all have alike."""
+        if found is not None and found.list is not None:
+            return found.list.digest
+        return "" if known.hides_common(found) else None
 
     def needs_sign_in(self, server: str | None, holder: str | None) -> bool:
         """Whether a principal is known not to have signed in to a server that everybody signs in to."""
@@ -168,27 +192,54 @@ class OwnLists:
         found = None if known is None else known.holders.get(holder or "")
         return found is not None and found.is_signed_in is False
 
+    def count_changes(self, server: str) -> int:
+        """How often it became known that somebody has signed in to a server, or has not: another number is news."""
+        known = self._servers.get(server)
+        return 0 if known is None else known.changes
+
+    def awaits_list(self, server: str, holder: str) -> bool:
+        """Whether a principal has signed in to a server, or may have, that has not said yet what it shows to it."""
+        known = self._servers.get(server)
+        found = None if known is None else known.holders.get(holder)
+        return found is not None and found.list is None and found.is_signed_in is not False
+
     async def discover(self, holder: str | None, limit: float, server: str | None = None) -> None:
         """Have a principal's own lists asked for that are due, of all servers or of one; give those that were never
-        seen a moment to come."""
+        seen, or not since it signed in, a moment to come."""
         if holder is None:
             return
         names = [name for name, source in self._sources().items() if is_per_user(source.spec)]
-        tasks = [self._refresh(name, holder) for name in names if server in {None, name}]
-        waiting = [task for task in tasks if task is not None]
+        waiting = [name for name in names if server in {None, name} and self._refresh(name, holder) is not None]
         if waiting:
-            await asyncio.wait(waiting, timeout=limit)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(limit):
+                    await asyncio.gather(*(self._settle(name, holder) for name in waiting))
+
+    async def _settle(self, name: str, holder: str) -> None:
+        """Wait until a list is not asked for any more; who signs in meanwhile has it asked for once more."""
+        while name in self._sources() and (asking := self._refresh(name, holder)) is not None:
+            await asyncio.wait([asking])
 
     def on_list_changed(self, server: str, holder: str) -> None:
         """A server said to one principal that its lists changed."""
         self._notices.note((server, holder))
 
-    def on_signed_in(self, server: str, holder: str) -> None:
-        """A principal signed in, or has other credentials."""
+    def expect(self, server: str, holder: str) -> None:
+        """A principal signed in just now: what it was shown before without that is its own no longer."""
         source = self._sources().get(server)
         if source is not None and is_per_user(source.spec):
             found = self._holder(server, holder)
-            found.version, found.is_signed_in = found.version + 1, None
+            found.version, found.is_signed_in, found.is_settled = found.version + 1, None, False
+            found.fresh_until = 0.0
+            if found.list is None:
+                self._registry.review_sights()
+
+    def on_signed_in(self, server: str, holder: str) -> None:
+        """A principal signed in, or has other credentials, and the server is asked with them from now on."""
+        source = self._sources().get(server)
+        if source is not None and is_per_user(source.spec):
+            found = self._holder(server, holder)
+            found.version, found.is_signed_in, found.is_settled = found.version + 1, None, False
             self._ask_again(server, holder)
 
     async def on_signed_out(self, server: str, holder: str) -> None:
@@ -196,9 +247,8 @@ class OwnLists:
         known, source = self._servers.get(server), self._sources().get(server)
         if known is None or source is None or (found := known.holders.get(holder)) is None:
             return
-        found.version, found.is_signed_in = found.version + 1, False
-        found.fresh_until = time.monotonic() + _UNSIGNED_PAUSE
-        await self._drop(source.spec, holder)
+        found.version += 1
+        await self._note_unsigned(source.spec, holder, found)
 
     async def follow(self, name: str) -> None:
         """A server's list for everybody is another, or how it is to be shown."""
@@ -252,6 +302,9 @@ class OwnLists:
 
     async def load(self, records: Iterable[CatalogRecord]) -> None:
         """Take over what earlier runs have seen of the servers that are configured now."""
+        for name, source in self._sources().items():
+            if is_per_user(source.spec):
+                self._servers.setdefault(name, _ServerLists(source.spec.fingerprint))
         lists: dict[tuple[str, str], OwnList] = {}
         kept = {(record.server, record.fingerprint): record for record in records if " " in record.server}
         for (title, fingerprint), record in kept.items():
@@ -267,7 +320,7 @@ class OwnLists:
             if (name, record.version) not in lists:
                 lists[name, record.version] = await self._make(source.spec, offer_in(content), record.version)
             found = self._holder(name, holder)
-            found.list = lists[name, record.version]
+            found.list, found.is_settled = lists[name, record.version], True
             age = max(0.0, time.time() - record.discovered_at)
             found.fresh_until = time.monotonic() + (record.ttl or source.spec.ttl) - age
         for name in {name for name, _ in lists}:
@@ -278,7 +331,7 @@ class OwnLists:
         if is_per_user(spec) and spec.fingerprint == fingerprint:
             known = self._lists_of(spec.name)
             known.differs = known.is_difference_kept = True
-            known.common = frozenset()
+            known.common, known.is_compared = frozenset(), True
 
     async def close(self) -> None:
         """End whatever is under way."""
@@ -299,14 +352,14 @@ class OwnLists:
         return found
 
     def _refresh(self, name: str, holder: str) -> asyncio.Task[None] | None:
-        """Have a list asked for if that is due; what is to be waited for, if it was never seen."""
+        """Have a list asked for if that is due; what is to be waited for, if it was not seen since the sign-in."""
         source = self._sources()[name]
         if not source.spec.is_usable:
             return None
         found = self._holder(name, holder)
         if found.asking is None and time.monotonic() >= found.fresh_until:
             self._ask(name, holder, found)
-        return found.asking if found.list is None else None
+        return found.asking if found.list is None or not found.is_settled else None
 
     def _ask_again(self, name: str, holder: str) -> None:
         """Ask for a list; if it is being asked for already, once more afterwards."""
@@ -336,11 +389,12 @@ class OwnLists:
             await authorization.prepare()
         if found.version != version:
             return
-        found.is_signed_in = authorization is not None and authorization.header is not None
-        if not found.is_signed_in:
-            found.fresh_until = time.monotonic() + _UNSIGNED_PAUSE
-            await self._drop(spec, holder)
+        if authorization is None or authorization.header is None:
+            await self._note_unsigned(spec, holder, found)
             return
+        if found.is_signed_in is not True:
+            found.is_signed_in = True
+            self._servers[name].changes += 1
         try:
             ttl, own = await self._ask_server(source, holder, found)
         except ToolFailure as exc:
@@ -350,7 +404,7 @@ class OwnLists:
         if found.version != version or self._sources().get(name) is not source or source.spec is not spec:
             found.fresh_until = 0.0
             return
-        before, found.list, found.failures = found.list, own, 0
+        before, found.list, found.is_settled, found.failures = found.list, own, True, 0
         found.fresh_until = time.monotonic() + (ttl or spec.ttl)
         if before is not own:
             await self._publish(name)
@@ -412,8 +466,18 @@ class OwnLists:
         # Once it is known that people are shown different things, what only one is shown may be theirs alone.
         shown = common.items() & known.alike.items() if known.differs else common.items()
         known.common = frozenset(name for name, _ in shown)
+        known.is_compared = len(holders) > 1 or known.differs
         self._library.put_own(name, {holder: own.stock for holder, own in holders.items()})
         self._registry.put_private_tools(name, more)
+
+    async def _note_unsigned(self, spec: ServerSpec, holder: str, found: _Holder) -> None:
+        is_news = found.is_signed_in is not False
+        found.is_signed_in, found.is_settled = False, True
+        found.fresh_until = time.monotonic() + _UNSIGNED_PAUSE
+        await self._drop(spec, holder)
+        if is_news and (known := self._servers.get(spec.name)) is not None:
+            known.changes += 1
+            self.tell()
 
     async def _drop(self, spec: ServerSpec, holder: str) -> None:
         known = self._servers.get(spec.name)

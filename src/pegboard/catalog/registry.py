@@ -171,6 +171,10 @@ class ToolRegistry:
             self._exchange(key, gone, None)
         self._publish_change()
 
+    def review_sights(self) -> None:
+        """Who is shown what is another way now: what was decided and listed by that counts no more."""
+        self._publish_change()
+
     def remove_server_tools(self, server: str) -> ToolResult[int]:
         """Forget a server's tools and when they were discovered."""
         if not isinstance(server, str):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -190,10 +190,19 @@ async def _ask_servers(settings: Settings, progress: _Progress) -> tuple[list[Do
 
 async def _ask_server(board: Board, server: Server, progress: _Progress) -> str | None:
     """What goes wrong when it is asked for its tools."""
+    from pegboard.access.principal import LOCAL
+    from pegboard.servers.connection_key import is_per_user
+    from pegboard.servers.http.refusal import wants_sign_in
+
     if not server.spec.enabled or server.spec.problem:
         return None
     result = await board.discovery.discover(server.name)
+    if result.error is None and is_per_user(server.spec):
+        # It was asked with somebody's sign-in; the one who looks may have none.
+        await board.discovery.own.discover(LOCAL.id, server.spec.timeout, server.name)
     progress.advance()
+    if result.error is None and board.discovery.own.needs_sign_in(server.name, LOCAL.id):
+        return wants_sign_in(server.name)
     return result.error.message if result.error is not None else None
 
 

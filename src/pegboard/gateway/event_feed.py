@@ -174,7 +174,9 @@ class EventFeed:
         }
         for name, server in board.servers.items():
             error, known = server.last_error, board.registry.server(name)
-            seen["server", name] = (server.state, server.spec, error, server.era, known, needs_login(server))
+            # Who signs in for themselves, or out, finds it in another state than before.
+            signed_in = board.discovery.own.count_changes(name)
+            seen["server", name] = (server.state, server.spec, error, server.era, known, needs_login(server), signed_in)
         return seen
 
     def _tell_change(self, kind: str, name: str, *, is_there: bool) -> None:

@@ -57,9 +57,9 @@ class Lists:
         self._epoch = 0
         self._seen = (-1, -1)
         # Whether servers have few tools for whoever has this access, and what that was counted of.
-        self._few: LruDict[Access | None, bool] = LruDict(_MAX_VIEWS)
+        self._few: LruDict[Hashable, bool] = LruDict(_MAX_VIEWS)
         self._few_of = (-1, -1)
-        self._making: dict[tuple[Filter, object], asyncio.Task[View[RegisteredTool]]] = {}
+        self._making: dict[tuple[Hashable, object], asyncio.Task[View[RegisteredTool]]] = {}
         self.tools: ListChangedNotifier[ListKey] = ListChangedNotifier(self._list_now)
         self.prompts: ListChangedNotifier[Filter] = ListChangedNotifier(lambda wanted: self.entries("prompts", wanted))
         self.resources: ListChangedNotifier[Filter] = ListChangedNotifier(self._resources_now)
@@ -142,16 +142,18 @@ class Lists:
         made_of, view = self._look_up("tools", wanted, ())
         if view is not None:
             return view
-        making = self._making.get((wanted, made_of))
+        # What its holder is shown may be another way while it is made.
+        key = wanted.content_key, made_of
+        making = self._making.get(key)
         if making is None:
             work = self._make(wanted, made_of, self._registry.sorting(), self._hidden())
-            making = self._making[wanted, made_of] = asyncio.get_running_loop().create_task(work)
-            making.add_done_callback(lambda _: self._making.pop((wanted, made_of)))
+            making = self._making[key] = asyncio.get_running_loop().create_task(work)
+            making.add_done_callback(lambda _: self._making.pop(key))
         return making
 
     async def _make(self, wanted: Filter, made_of: object, sorting: Sorting, hidden: set[str]) -> View[RegisteredTool]:
         """The view of the tools that there were at one moment, whatever changes meanwhile."""
-        draft, pace = Draft[RegisteredTool](), Pace()
+        draft, pace, key = Draft[RegisteredTool](), Pace(), wanted.content_key
         await pace.rest()
         for tool in await pace.outcome(sorting):
             if tool.server_name not in hidden and wanted.admits(tool):
@@ -159,8 +161,8 @@ class Lists:
             if pace.is_over:
                 await pace.rest()
         view = draft.view()
-        if not wanted.is_long and self._look_up("tools", wanted, ())[0] == made_of:
-            self._keep(("tools", wanted.content_key), made_of, view)
+        if not wanted.is_long and key == wanted.content_key and self._look_up("tools", wanted, ())[0] == made_of:
+            self._keep(("tools", key), made_of, view)
         return view
 
     def scope(self, sight: ListKey) -> ListScope:
@@ -182,8 +184,9 @@ class Lists:
         if self._few_of != made_of:
             self._few_of = made_of
             self._few.clear()
-        if (few := self._few.get(access)) is None:
-            few = self._few[access] = self._count_few(access)
+        key = access if access is None or access.sight is None else (access.rules, access.sight.key)
+        if (few := self._few.get(key)) is None:
+            few = self._few[key] = self._count_few(access)
         return few
 
     def _count_few(self, access: Access | None) -> bool:

@@ -70,6 +70,7 @@ async def _tools(rest: Rest, request: Request) -> Any:
     for name in sorted(chosen.servers or ()):
         if problem := server_problem(rest.board, name, client.filter):
             raise invalid(problem)
+    await rest.board.discover_own(client.filter)
     tools = rows.tool_rows(rest.board, chosen.within(client.filter), status, client)
     return {"tools": tools, "total": len(tools)}
 

@@ -16,6 +16,7 @@ from pegboard.gateway.event_feed import EventFeed, Fact
 from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.operations import plain_operation
 from pegboard.gateway.rest.params import check_query
+from pegboard.gateway.rest.rows import state_for
 from pegboard.listing.view import Filter
 from pegboard.version import VERSION
 
@@ -102,6 +103,9 @@ class EventStream:
         if data.get("outcome") == RULE and not self._principal.admin:
             # Whoever may not see a tool is not told that there is one.
             data["outcome"] = UNKNOWN
+        server = self._rest.board.servers.get(fact.server or "")
+        if fact.kind == "server" and server is not None and data.get("state") == server.state:
+            data["state"] = state_for(self._rest.board, server, self._wanted).value
         return data
 
     def _write(self, kind: str, data: dict[str, Any], number: int) -> bytes:

@@ -79,12 +79,18 @@ def needs_login(server: Server) -> bool:
     return server.state is ServerState.NEEDS_AUTH and server.spec.signs_in and said.startswith(SIGN_IN_WORDS)
 
 
+def state_for(board: Board, server: Server, wanted: Filter) -> ServerState:
+    """How a server is for whoever has this filter: one that works for others may want their own sign-in."""
+    waits = server.state in _WORKING and board.discovery.own.needs_sign_in(server.name, wanted.holder)
+    return ServerState.NEEDS_AUTH if waits else server.state
+
+
 def _own_row(board: Board, server: Server, client: Client, row: dict[str, Any]) -> dict[str, Any]:
     """The same for one of those who each sign in to it: nothing that tells of what others are shown."""
     wanted = client.filter
     row = {key: value for key, value in row.items() if key not in {"conflicts", "rejected", "cut"}}
     row["tools"] = sum(1 for tool in board.all_tools() if tool.server_name == server.name and wanted.admits(tool))
-    if server.state in _WORKING and board.discovery.own.needs_sign_in(server.name, wanted.holder):
+    if state_for(board, server, wanted) is not server.state:
         said = wants_sign_in(server.name).removeprefix(f"{server.name} ")
         said = board.sign_in_advice.words(server.name, said, client)
         row |= {"state": ServerState.NEEDS_AUTH.value, "lastError": said, "needsLogin": True}

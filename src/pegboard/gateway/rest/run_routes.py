@@ -61,12 +61,13 @@ _STATUS = object_with(
 
 async def _status(rest: Rest, request: Request) -> Any:
     problem, wanted = rest.config.problem, rest.caller(request).client.filter
+    await rest.board.discover_own(wanted)
     seen = [server for name, server in rest.board.servers.items() if wanted.admits_server(name)]
     needs_own = rest.board.discovery.own.needs_sign_in
     need_login = sorted(
         server.name for server in seen if rows.needs_login(server) or needs_own(server.name, wanted.holder)
     )
-    states = Counter(server.state.value for server in seen)
+    states = Counter(rows.state_for(rest.board, server, wanted).value for server in seen)
     endpoint = endpoint_of(request.scope)
     # Where files are is for whoever can read them.
     is_own = endpoint.principal.admin and not endpoint.remote

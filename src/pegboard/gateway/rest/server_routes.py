@@ -35,6 +35,8 @@ from pegboard.gateway.rest.responses import Created, body_of, members_of
 from pegboard.listing.view import Filter
 from pegboard.names import fold_server_name, nearest
 from pegboard.result import Conflict, ToolErrorCode, ToolFailure, invalid
+from pegboard.servers.authorization import Challenge
+from pegboard.servers.http.refusal import NeedsAuth
 
 if TYPE_CHECKING:
     from pegboard.gateway.rest.app import Rest
@@ -90,6 +92,7 @@ def server_problem(board: Board, name: str, wanted: Filter) -> str | None:
 
 async def _servers(rest: Rest, request: Request) -> Any:
     client, problem = rest.caller(request).client, rest.config.problem
+    await rest.board.discover_own(client.filter)
     refused = {} if problem is None or not client.principal.admin else {"configProblem": problem}
     return {"servers": rows.server_rows(rest.board, client), **refused}
 
@@ -105,11 +108,15 @@ async def _disable(rest: Rest, request: Request) -> Any:
 async def _switch(rest: Rest, request: Request, *, enabled: bool) -> Any:
     name = _server_name(rest, request)
     await rest.config.switch(name, enabled=enabled)
-    return rows.server_row(rest.board, rest.board.servers[name])
+    return await _row(rest, request, name)
 
 
 async def _refresh(rest: Rest, request: Request) -> Any:
-    name = _server_name(rest, request)
+    name, client = _server_name(rest, request), rest.caller(request).client
+    await rest.board.discover_own(client.filter)
+    if rest.board.discovery.own.needs_sign_in(name, client.filter.holder):
+        refused = NeedsAuth(name, Challenge(401), signs_in=True, has_sign_in=True)
+        raise rest.board.sign_in_advice.reword(refused, client)
     # It asks the server, so it counts as a call does.
     slot = rest.board.limits.admit(endpoint_of(request.scope).principal, name)
     try:
@@ -127,7 +134,7 @@ async def _check(rest: Rest, request: Request) -> Any:
 async def _add(rest: Rest, request: Request) -> Any:
     body = await members_of(request, _ADD)
     if "text" not in body:
-        return await _add_one(rest, body)
+        return await _add_one(rest, request, body)
     if "entry" in body or "force" in body:
         raise invalid("text stands alone, or with name: entry and force are for one server")
     plan = await _plan(rest, body)
@@ -135,10 +142,10 @@ async def _add(rest: Rest, request: Request) -> Any:
         raise invalid("; ".join(map(str, plan.unreadable)))
     await rest.config.add_all(plan.entries)
     added = [fold_server_name(name) for name in plan.entries]
-    return Created({**_rows(rest, added), **await asyncio.to_thread(plan.to_dict)})
+    return Created({**await _rows(rest, request, added), **await asyncio.to_thread(plan.to_dict)})
 
 
-async def _add_one(rest: Rest, body: Mapping[str, Any]) -> Any:
+async def _add_one(rest: Rest, request: Request, body: Mapping[str, Any]) -> Any:
     name, entry = body.get("name"), as_object(body.get("entry"))
     if not isinstance(name, str) or not name.strip() or entry is None:
         raise invalid("name and entry are needed: what the server is called, and how it is reached; or text")
@@ -151,7 +158,7 @@ async def _add_one(rest: Rest, body: Mapping[str, Any]) -> Any:
         is_new = await rest.config.add(name, entry, force=force)
     except ServerExistsError as exc:
         raise Conflict(f"{exc}; with force it is replaced") from None
-    answer = _rows(rest, [fold_server_name(name)])
+    answer = await _rows(rest, request, [fold_server_name(name)])
     return Created(answer) if is_new else answer
 
 
@@ -162,7 +169,7 @@ async def _change(rest: Rest, request: Request) -> Any:
     if not members:
         raise invalid("there is nothing to change: send the keys of the entry that are to be set, null takes one out")
     await rest.config.change(name, members)
-    return rows.server_row(rest.board, rest.board.servers[name])
+    return await _row(rest, request, name)
 
 
 async def _remove(rest: Rest, request: Request) -> Any:
@@ -189,9 +196,15 @@ def _read_plan(rest: Rest, text: str, name: str | None) -> ImportPlan:
     return plan_import(reading, rest.config.entries())
 
 
-def _rows(rest: Rest, names: Sequence[str]) -> dict[str, Any]:
-    known = [rest.board.servers[name] for name in names if name in rest.board.servers]
-    return {"added": [rows.server_row(rest.board, server) for server in known]}
+async def _rows(rest: Rest, request: Request, names: Sequence[str]) -> dict[str, Any]:
+    return {"added": [await _row(rest, request, name) for name in names if name in rest.board.servers]}
+
+
+async def _row(rest: Rest, request: Request, name: str) -> dict[str, Any]:
+    """A server as it is for whoever asks."""
+    client = rest.caller(request).client
+    await rest.board.discover_own(client.filter)
+    return rows.server_row(rest.board, rest.board.servers[name], client)
 
 
 def _check_members(entry: Mapping[str, Any]) -> None:
