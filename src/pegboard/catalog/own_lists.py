@@ -29,12 +29,12 @@ from pegboard.catalog.own_list import (
 )
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.catalog.resources import ResourceCatalog
+from pegboard.catalog.server_lists import ListHolder, ServerLists
 from pegboard.catalog.server_tools import Exposure
 from pegboard.catalog.stock import ServerOffer
 from pegboard.catalog.tool_source import ToolSource
 from pegboard.config import ServerSpec
 from pegboard.log import logger
-from pegboard.lru_dict import LruDict
 from pegboard.pace import Pace
 from pegboard.result import ToolFailure, as_result
 from pegboard.servers.authorization import Authorization
@@ -44,8 +44,6 @@ from pegboard.task_set import TaskSet
 from pegboard.tool import RegisteredTool
 
 T = TypeVar("T", bound=RuledItem)
-# Principals of one server of whom something is known.
-_MOST_HOLDERS = 4096
 _LONGEST_PAUSE = 300.0
 # Seconds after which it is looked again whether somebody has signed in; where that happens here, it is known at once.
 _UNSIGNED_PAUSE = 30.0
@@ -54,52 +52,6 @@ _KINDS = (
     ("resources/list", "resources"),
     ("resources/templates/list", "resourceTemplates"),
 )
-
-
-@dataclass(slots=True)
-class _Holder:
-    """One principal at one server."""
-
-    list: OwnList | None = None
-    # `None`: nobody has looked yet.
-    is_signed_in: bool | None = None
-    # Whether its list, or that there is none, was found out since it last signed in.
-    is_settled: bool = False
-    # Until when its list, or that there is none, is taken as it is.
-    fresh_until: float = 0.0
-    failures: int = 0
-    # Counts its sign-ins and sign-outs: what was asked for before one of them counts no more.
-    version: int = 0
-    asking: asyncio.Task[None] | None = None
-
-
-@dataclass(slots=True)
-class _ServerLists:
-    """What is known of one server."""
-
-    # Of which server, should another one have its name.
-    fingerprint: str
-    holders: LruDict[str, _Holder] = field(default_factory=lambda: LruDict[str, _Holder](_MOST_HOLDERS))
-    # Whether people were ever shown different things. It is kept: nobody signs out of what is theirs alone.
-    differs: bool = False
-    is_difference_kept: bool = False
-    # Tools that the lists of several had alike, by name, with the digest that they had then.
-    alike: dict[str, int] = field(default_factory=dict[str, int])
-    # Names of those that whoever has no list of their own sees; `None`: all.
-    common: frozenset[str] | None = None
-    # Whether that was found by a look at the lists of several; else it is the list of one of them.
-    is_compared: bool = False
-    # How often it became known that somebody has signed in, or has not.
-    changes: int = 0
-
-    def hides_common(self, found: _Holder | None) -> bool:
-        """Whether a principal without a list of its own has to wait for that: it has signed in, or may have, and what
-        there is may be somebody else's alone."""
-        return not self.is_compared and (found is None or found.is_signed_in is not False)
-
-    def lists(self) -> list[OwnList]:
-        """Every list, once."""
-        return list({id(each.list): each.list for each in self.holders.values() if each.list is not None}.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +90,7 @@ class OwnLists:
         self._library = library
         self._store = store
         self._sources = sources
-        self._servers: dict[str, _ServerLists] = {}
+        self._servers: dict[str, ServerLists] = {}
         # Whether anybody has a sight: until then nobody could tell whose a tool is, and none is registered.
         self._is_used = False
         # Have clients told whose list is another now, where the registry is as it was.
@@ -180,7 +132,7 @@ class OwnLists:
         """The same for all principals that see the same."""
         return tuple(self._mark(known, known.holders.get(holder)) for known in self._servers.values())
 
-    def _mark(self, known: _ServerLists, found: _Holder | None) -> str | None:
+    def _mark(self, known: ServerLists, found: ListHolder | None) -> str | None:
         """A list's digest; an empty text: nothing; `None`: what all have alike."""
         if found is not None and found.list is not None:
             return found.list.digest
@@ -282,7 +234,7 @@ class OwnLists:
             await self._store.forget(f"{spec.name}{LIST}{own.digest}", spec.fingerprint)
         await self._store.forget(f"{spec.name}{DIFFERENCE}", spec.fingerprint)
 
-    def _leave(self, name: str) -> _ServerLists | None:
+    def _leave(self, name: str) -> ServerLists | None:
         """A server is not known any more."""
         self.put_away(name)
         known = self._servers.pop(name, None)
@@ -304,7 +256,7 @@ class OwnLists:
         """Take over what earlier runs have seen of the servers that are configured now."""
         for name, source in self._sources().items():
             if is_per_user(source.spec):
-                self._servers.setdefault(name, _ServerLists(source.spec.fingerprint))
+                self._servers.setdefault(name, ServerLists(source.spec.fingerprint))
         lists: dict[tuple[str, str], OwnList] = {}
         kept = {(record.server, record.fingerprint): record for record in records if " " in record.server}
         for (title, fingerprint), record in kept.items():
@@ -338,17 +290,17 @@ class OwnLists:
         self._notices.close()
         await self._tasks.close()
 
-    def _lists_of(self, server: str) -> _ServerLists:
+    def _lists_of(self, server: str) -> ServerLists:
         known = self._servers.get(server)
         if known is None:
-            known = self._servers[server] = _ServerLists(self._sources()[server].spec.fingerprint)
+            known = self._servers[server] = ServerLists(self._sources()[server].spec.fingerprint)
         return known
 
-    def _holder(self, server: str, holder: str) -> _Holder:
+    def _holder(self, server: str, holder: str) -> ListHolder:
         known = self._lists_of(server)
         found = known.holders.use(holder)
         if found is None:
-            found = known.holders[holder] = _Holder()
+            found = known.holders[holder] = ListHolder()
         return found
 
     def _refresh(self, name: str, holder: str) -> asyncio.Task[None] | None:
@@ -370,7 +322,7 @@ class OwnLists:
         else:
             found.asking.add_done_callback(lambda _: self._refresh(name, holder) if name in self._sources() else None)
 
-    def _ask(self, name: str, holder: str, found: _Holder) -> None:
+    def _ask(self, name: str, holder: str, found: ListHolder) -> None:
         found.asking = self._tasks.spawn(self._fetch(name, holder, found))
 
         def finish(_: object) -> None:
@@ -378,7 +330,7 @@ class OwnLists:
 
         found.asking.add_done_callback(finish)
 
-    async def _fetch(self, name: str, holder: str, found: _Holder) -> None:
+    async def _fetch(self, name: str, holder: str, found: ListHolder) -> None:
         """Ask a server for what it shows to a principal's own sign-in, if there is one."""
         source, version = self._sources()[name], found.version
         spec = source.spec
@@ -410,7 +362,7 @@ class OwnLists:
             await self._publish(name)
         await self._keep(spec, holder, ttl, before, own)
 
-    async def _ask_server(self, source: ToolSource, holder: str, found: _Holder) -> tuple[float | None, OwnList]:
+    async def _ask_server(self, source: ToolSource, holder: str, found: ListHolder) -> tuple[float | None, OwnList]:
         key, known = key_of(source.spec, None, holder), found.list
         offered = (await as_result(source.list_tools(key=key))).unwrap()
         before = ServerOffer() if known is None else known.offer.others
@@ -470,7 +422,7 @@ class OwnLists:
         self._library.put_own(name, {holder: own.stock for holder, own in holders.items()})
         self._registry.put_private_tools(name, more)
 
-    async def _note_unsigned(self, spec: ServerSpec, holder: str, found: _Holder) -> None:
+    async def _note_unsigned(self, spec: ServerSpec, holder: str, found: ListHolder) -> None:
         is_news = found.is_signed_in is not False
         found.is_signed_in, found.is_settled = False, True
         found.fresh_until = time.monotonic() + _UNSIGNED_PAUSE
