@@ -12,7 +12,7 @@ _LONGEST = 300
 _SENTENCES = {
     "oauth.signed_in": "{server}  signed in",
     "oauth.signed_out": "{server}  signed out",
-    "oauth.sign_in.refused": "{server}  the sign-in was refused, or cancelled in the browser",
+    "oauth.sign_in.refused": "{server}  not signed in: {reason}",
     "oauth.sign_in.failed": "{server}  the sign-in failed because of an error here ({error}). Begin again: {login}",
     "oauth.grant.ended": "{server}  the sign-in is over: {reason}. Sign in again: {login}",
     "oauth.grant.changed": "{server}  somebody has signed in or out meanwhile, and that counts",
