@@ -58,6 +58,11 @@ def address(url: str = "http://127.0.0.1:9/mcp", **headers: str) -> ServerSpec:
         ("web refused the credentials (HTTP 403)", address(Authorization="x"), "check what the token may do"),
         ("cannot be reached: [Errno 111] Connect call failed", address(), "is the port right? http://127.0.0.1:9/mcp"),
         (
+            "server web: its sign-in cannot be renewed now: [Errno 111] Connect call failed",
+            address(),
+            "this is about its authorization server",
+        ),
+        (
             "cannot be reached: the name of its host cannot be resolved (Name or service not known)",
             address(),
             "is the host's name right",

@@ -108,6 +108,13 @@ def _sign_in(_: re.Match[str], spec: ServerSpec) -> str:
     return "the server wants OAuth. If it takes tokens as well: " + _give_token(_, spec)
 
 
+def _wait_for_authorization(_: re.Match[str], spec: ServerSpec) -> str:
+    return (
+        "this is about its authorization server, where sign-ins are renewed: is that up, and can it be reached from"
+        f" here? Try again later: pegboard refresh {spec.name}"
+    )
+
+
 def _check_rights(_: re.Match[str], spec: ServerSpec) -> str:
     if _has_authorization(spec):
         return "the credentials are known there, but have no right to this: check what the token may do"
@@ -163,6 +170,8 @@ def _rule(pattern: str, advise: Callable[[re.Match[str], ServerSpec], str]) -> _
 # The first that fits counts.
 _RULES = (
     _Rule(_UNSET, _set_variable),
+    # It stands before what names an address: that is not the server's own.
+    _rule(r"its sign-in cannot be renewed now", _wait_for_authorization),
     _rule(r"is disabled$", lambda _, spec: f"pegboard enable {spec.name}"),
     _rule(r"command '([^']+)' was not found on PATH", _install_command),
     _rule(r"wants a sign-in: |wants more rights .*: pegboard login", lambda _, spec: f"pegboard login {spec.name}"),

@@ -22,6 +22,7 @@ _SENTENCES = {
     "oauth.storage.away": "sign-ins that others make or end are not noticed now: {reason}",
     "oauth.watch.failed": "sign-ins that others make or end are not noticed now: an error here ({error})",
     "oauth.review.failed": "whose sign-ins are over could not be looked up: {reason}",
+    "secrets.key.refused": "warning: nobody can sign in to a server, and sign-ins cannot be used: {reason}",
     "secrets.key.made": "a key that seals sign-ins was made: {place}",
     "secrets.key.readable": "others could read the key in {place} (mode {mode}); now only you can",
     "secrets.key.unreadable": "the key in {place} cannot be used: {reason}",

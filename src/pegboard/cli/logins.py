@@ -251,6 +251,8 @@ def _show_logins(data: Mapping[str, Any]) -> None:
 
 def _say_end(row: Mapping[str, Any]) -> Text:
     """Until when somebody is signed in. Its token of now ends sooner, and is renewed where it can be."""
+    if row["state"] == "unreadable":
+        return verbatim("cannot be read", "red")
     if row["state"] != _LIVE:
         return verbatim("over: sign in again", "red")
     if row.get("renews"):
