@@ -14,10 +14,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from auth.issuer import METADATA, open_issuer
 from forking import warm_start
 from harness import LIMIT, serving, write_config
 from login.person import agree, type_code, visit
-from login.protected import ProtectedToy
+from login.protected import ProtectedToy, open_protected
 from screen import Screen, on_screen
 from servers.toy_http import http_toy
 
@@ -180,6 +181,25 @@ def test_a_device_code_signs_in(config: Path) -> None:
         out, err = process.communicate(timeout=2 * LIMIT)
     assert process.returncode == 0, err
     assert "Signed in to guarded" in out
+
+
+def test_where_there_are_no_device_codes_the_other_way_is_named(tmp_path: Path) -> None:
+    """Before a client is registered for what cannot be."""
+    with open_issuer() as issuer:
+        document = {
+            "issuer": issuer.url,
+            "authorization_endpoint": f"{issuer.url}/authorize",
+            "token_endpoint": f"{issuer.url}/token",
+            "code_challenge_methods_supported": ["S256"],
+        }
+        issuer.answers[METADATA] = (200, json.dumps(document).encode(), {"content-type": "application/json"})
+        with open_protected(issuer.url) as protected:
+            config = write_config(tmp_path / "pegboard.json", {"guarded": {"url": protected.url}})
+            refused = run(config, "login", "guarded", "--device")
+    assert refused.returncode != 0
+    assert "has no sign-in by device code" in refused.stderr
+    assert "Sign in with a browser, which may be on any machine: " in refused.stderr
+    assert f"login guarded --config {config}" in refused.stderr
 
 
 def test_a_refusal_is_told(config: Path, protected: ProtectedToy) -> None:
