@@ -44,6 +44,12 @@ def address(url: str = "http://127.0.0.1:9/mcp", **headers: str) -> ServerSpec:
             command("npx"),
             "export BRAVE_API_KEY in the shell that starts `pegboard serve`, then restart it",
         ),
+        (
+            "${A} has no value: set A in the environment; .env is not used: line 2: write NAME=VALUE",
+            command("npx"),
+            "correct .env beside the config first (line 2: write NAME=VALUE)",
+        ),
+        ("${file:key} cannot be read: there is no file /x/key", command("npx", problem="x"), "the file is missing: "),
         ("${input:my-key} has no value: set PEGBOARD_INPUT_MY_KEY", command("npx"), "export PEGBOARD_INPUT_MY_KEY in"),
         ("command 'uvx' was not found on PATH: install it", command("uvx"), "install uv (`pip install uv`"),
         ("command 'npx' was not found on PATH: install it", command("npx"), "install Node.js"),
@@ -57,6 +63,11 @@ def address(url: str = "http://127.0.0.1:9/mcp", **headers: str) -> ServerSpec:
         ("web wants a sign-in with OAuth (HTTP 401)", address(Authorization="x"), "is it still valid?"),
         ("web refused the credentials (HTTP 403)", address(Authorization="x"), "check what the token may do"),
         ("cannot be reached: [Errno 111] Connect call failed", address(), "is the port right? http://127.0.0.1:9/mcp"),
+        (
+            "server web: its sign-in cannot be renewed now: [Errno 111] Connect call failed",
+            address(),
+            "this is about its authorization server",
+        ),
         (
             "cannot be reached: the name of its host cannot be resolved (Name or service not known)",
             address(),

@@ -246,6 +246,13 @@ def test_no_event_of_sign_ins_the_door_and_the_audit_is_shown_raw() -> None:
         assert "=" not in said
 
 
+def test_why_a_sign_in_failed_is_said() -> None:
+    """Somebody who said no is something else than an answer of another authorization server."""
+    reason = "the answer came to the address of another authorization server than was asked"
+    (line,) = lines_of({"event": "oauth.sign_in.refused", "server": "docs", "reason": reason}, width=200)
+    assert line == f"docs  not signed in: {reason}"
+
+
 def test_a_sign_in_that_is_over_is_said_with_the_command() -> None:
     """A sentence, and what to type; once somebody has signed in, the server's tools are news again."""
     ended = {"event": "oauth.grant.ended", "level": "warning", "server": "docs", "reason": "it was revoked"}

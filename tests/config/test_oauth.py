@@ -229,3 +229,12 @@ def test_two_spellings_of_the_same_entry_are_the_same() -> None:
     assert with_own_keys(cursor) == {"url": URL, "oauth": {"clientId": "me", "scopes": ["a"]}}
     assert with_own_keys({"url": URL, "scopes": ["a"]}) == {"url": URL, "oauth": {"scopes": ["a"]}}
     assert with_own_keys({"url": URL}) == {"url": URL}
+
+
+@pytest.mark.parametrize(("key", "meant"), [("client", "clientId"), ("scop", "scopes"), ("dynamicRegistration", None)])
+def test_a_key_that_is_none_is_remarked_with_the_nearest(key: str, meant: str | None) -> None:
+    """The server works on; a key that is like none of ours may be another client's, and nothing is said of it."""
+    text = json.dumps({"mcpServers": {"docs": {"url": URL, "oauth": {key: "x"}}}})
+    settings = parse_settings(text, Path("/x/pegboard.json"), ENVIRONMENT)
+    said = () if meant is None else (f'server "docs": oauth.{key} is not a key: did you mean "{meant}"?',)
+    assert (settings.servers["docs"].problem, settings.remarks) == (None, said)

@@ -144,7 +144,8 @@ def test_a_dotenv_that_cannot_be_read_is_remarked_without_its_values(tmp_path: P
     path.write_text(json.dumps({"mcpServers": {"a": docs("${A}"), "b": {"command": "x"}}}))
     settings = read_settings(path, {})
     assert settings.remarks == (f"{tmp_path.resolve() / '.env'} is not used: line 2: write NAME=VALUE",)
-    assert settings.servers["a"].problem == "${A} has no value: set A in the environment"
+    said = "${A} has no value: set A in the environment; .env is not used: line 2: write NAME=VALUE"
+    assert settings.servers["a"].problem == said
     assert settings.servers["b"].problem is None
 
 

@@ -14,10 +14,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from auth.issuer import METADATA, open_issuer
 from forking import warm_start
 from harness import LIMIT, serving, write_config
 from login.person import agree, type_code, visit
-from login.protected import ProtectedToy
+from login.protected import ProtectedToy, open_protected
 from screen import Screen, on_screen
 from servers.toy_http import http_toy
 
@@ -61,7 +62,11 @@ def test_a_pasted_address_signs_in(config: Path) -> None:
     with on_screen(command(config, "login", "guarded")) as screen:
         address = address_on(screen)
         screen.type("nonsense\r")
-        screen.until("That is not it")
+        screen.until("still waits for its own answer.")
+        assert "That is not it: it has no code=… in it." in screen.text
+        screen.type("http://127.0.0.1:1/oauth/callback?code=1&state=2\r")
+        screen.until("That is not it: this is the answer of no sign-in that was begun here.")
+        assert "begin anew" not in screen.text
         screen.type(f"{agree(address)}\r")
         code, text = screen.finish()
     assert code == 0, text
@@ -107,6 +112,14 @@ def test_the_browser_is_opened_and_comes_back(config: Path, tmp_path: Path) -> N
     assert code == 0, text
     assert seen.read_text("utf-8") == address
     assert (page.status_code, "Signed in to guarded" in page.text) == (200, True)
+
+
+def test_a_browser_that_fails_is_not_said_to_be_open(config: Path) -> None:
+    """Where what `BROWSER` names ends with an error, the address is to be opened by hand."""
+    with on_screen(command(config, "login", "guarded"), BROWSER="/bin/false") as screen:
+        address_on(screen)
+        assert "The browser could not be opened: open the address by hand." in screen.text
+        assert "It was opened" not in screen.text
 
 
 def test_over_ssh_the_port_is_to_be_forwarded(config: Path) -> None:
@@ -158,16 +171,35 @@ def test_a_device_code_signs_in(config: Path) -> None:
     ) as process:
         assert process.stderr is not None
         shown = ""
-        while "code: " not in shown:
+        while _WAITS not in shown:
             line = process.stderr.readline()
             assert line, shown
             shown += line
         address = _ADDRESS.search(shown)
         assert address is not None
-        type_code(address[1], shown.partition("code: ")[2].strip())
+        type_code(address[1], shown.partition("code: ")[2].splitlines()[0].strip())
         out, err = process.communicate(timeout=2 * LIMIT)
     assert process.returncode == 0, err
     assert "Signed in to guarded" in out
+
+
+def test_where_there_are_no_device_codes_the_other_way_is_named(tmp_path: Path) -> None:
+    """Before a client is registered for what cannot be."""
+    with open_issuer() as issuer:
+        document = {
+            "issuer": issuer.url,
+            "authorization_endpoint": f"{issuer.url}/authorize",
+            "token_endpoint": f"{issuer.url}/token",
+            "code_challenge_methods_supported": ["S256"],
+        }
+        issuer.answers[METADATA] = (200, json.dumps(document).encode(), {"content-type": "application/json"})
+        with open_protected(issuer.url) as protected:
+            config = write_config(tmp_path / "pegboard.json", {"guarded": {"url": protected.url}})
+            refused = run(config, "login", "guarded", "--device")
+    assert refused.returncode != 0
+    assert "has no sign-in by device code" in refused.stderr
+    assert "Sign in with a browser, which may be on any machine: " in refused.stderr
+    assert f"login guarded --config {config}" in refused.stderr
 
 
 def test_a_refusal_is_told(config: Path, protected: ProtectedToy) -> None:
@@ -194,6 +226,23 @@ def test_ctrl_c_cancels_quietly(config: Path) -> None:
     assert "Traceback" not in text
     late = run(config, "login", "guarded", "--callback", agree(address))
     assert late.returncode != 0
+
+
+def test_whoever_leaves_a_sign_in_that_goes_on_is_told_so(config: Path) -> None:
+    """Ctrl-C of one of two commands that wait for the same sign-in leaves it to the other."""
+    with serving(config), on_screen(command(config, "login", "guarded")) as one:
+        address = address_on(one)
+        with on_screen(command(config, "login", "guarded")) as two:
+            assert address_on(two) == address
+            # By then the gateway knows that it waits.
+            two.type("nonsense\r")
+            two.until("still waits for its own answer.")
+            two.process.send_signal(signal.SIGINT)
+            code, text = two.finish()
+        assert (code, "The sign-in to guarded goes on" in text) == (1, True), text
+        assert "nothing has changed" not in text
+        assert visit(agree(address)).status_code == 200
+        assert one.finish()[0] == 0
 
 
 @pytest.mark.scenario("login: Several sign-ins at once are one")

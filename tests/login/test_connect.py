@@ -179,6 +179,21 @@ async def test_a_token_is_told_what_its_user_can_do(tmp_path: Path, protected: P
         assert (await prove(address, weak)) == 200
 
 
+@pytest.mark.scenario("login: Whoever cannot run a command is told what helps them")
+async def test_an_admin_with_a_token_is_given_an_address(tmp_path: Path, protected: ProtectedToy) -> None:
+    """They sign in for all from where they are; `pegboard login` is for the gateway's machine."""
+    async with open_gateway(tmp_path, {"guarded": {"url": protected.url}}) as gateway:
+        boss = await gateway.token("boss", admin=True)
+        async with http_client(gateway.mcp, headers=boss) as client:
+            said = str((await client.call("guarded__echo", {"text": "hello"}))["content"])
+            assert f"sign in at {gateway.url}/connect/" in said
+            assert "pegboard login" not in said
+            async with httpx2.AsyncClient(base_url=gateway.url, headers=boss, timeout=LIMIT) as http:
+                called = (await http.post("/api/tools/guarded__echo/call", json={})).json()["error"]["message"]
+            await sign_in_by_token(called.partition("sign in at ")[2], boss)
+            assert "hello" in await client.text("guarded__echo", {"text": "hello"})
+
+
 @pytest.mark.parametrize("per", ["gateway", "user"])
 async def test_found_tools_say_how_to_sign_in(tmp_path: Path, protected: ProtectedToy, per: str) -> None:
     """Tools of a server that waits for a sign-in say how to get it to whoever finds, lists and describes them; an

@@ -55,7 +55,7 @@ async def test_a_user_without_a_grant_never_gets_somebody_elses(tmp_path: Path) 
                 assert await hers.text("one__whoami") == "alice"
                 refused = await other.call("one__whoami")
                 assert refused["isError"]
-                assert "one wants a sign-in: sign in at http://" in refused["content"][0]["text"]
+                assert f"sign in at {opened.gateway.url}/connect/" in refused["content"][0]["text"]
                 assert await hers.text("one__whoami") == "alice"
 
 

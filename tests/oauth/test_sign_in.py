@@ -172,6 +172,23 @@ async def test_another_sign_in_replaces_the_one_before(desk: Desk, other: str) -
     assert (again.id, again.note) == (second.id, "")
 
 
+@pytest.mark.parametrize(
+    ("asked", "difference"),
+    [({"client_id": "native"}, "was by another client"), ({"scopes": ["x.write"]}, "asked for further scopes")],
+)
+@pytest.mark.scenario("grants: A sign-in that is asked for in another way replaces the one before, and both hear of it")
+async def test_whoever_asks_for_nothing_special_is_not_given_the_wish_of_another(
+    desk: Desk, asked: dict[str, Any], difference: str
+) -> None:
+    """One that was begun with a client or scopes of its own is not joined by one that names none."""
+    special = await desk.oauth.sign_ins.begin(desk.specs["notes"], "", redirect_uri=REDIRECT, **asked)
+    plain = await desk.oauth.sign_ins.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)
+    assert plain.id != special.id
+    assert plain.note == f"the sign-in that was under way has been ended, since it {difference}"
+    assert "x.write" not in (plain.url or "")
+    assert (await desk.oauth.sign_ins.begin(desk.specs["notes"], "", redirect_uri=REDIRECT)).id == plain.id
+
+
 @pytest.mark.scenario("grants: A sign-in that is asked for in another way replaces the one before, and both hear of it")
 async def test_another_secret_is_another_client(desk: Desk) -> None:
     """The id alone does not make a client the same."""

@@ -175,7 +175,26 @@ async def test_secrets_whose_key_is_lost_are_named(tmp_path: Path, place: str) -
         row = await storage.oauth.load_grant("linear", "")
         assert row is not None
         assert row.sealed[:8] == new.id
-        assert "lost" in pegboard.run(**environment).stdout
+        assert "not here" in pegboard.run(**environment).stdout
+    finally:
+        await storage.close()
+
+
+@pytest.mark.scenario("secrets: A lost key is said, and breaks nothing else")
+async def test_a_shell_without_the_gateways_key_says_so(tmp_path: Path) -> None:
+    """What others sealed may be fine: nobody is told that it is lost, and `rotate` names the environment."""
+    place = f"sqlite:{tmp_path / 'x.db'}"
+    pegboard, storage = Pegboard(tmp_path, place), open_storage(place)
+    await storage.open()
+    try:
+        await fill(storage, await open_sealer(place, {"PEGBOARD_SECRET_KEY": SecretKey.make().text}, state_folder()))
+        done = pegboard.run()
+        assert "This shell has no key" in done.stdout
+        assert "run this with the same environment" in " ".join(done.stderr.split())
+        assert "lost" not in done.stdout + done.stderr
+        rotated = pegboard.run("rotate")
+        assert (rotated.returncode, "a key that this shell does not have" in rotated.stderr) == (1, True), rotated
+        assert len(pegboard.data()["withoutKey"]) == 5
     finally:
         await storage.close()
 
@@ -203,6 +222,7 @@ async def test_rows_that_were_swapped_are_refused(tmp_path: Path, place: str) ->
         for pair in (("tmp", "s0"), ("s0", "s1"), ("s1", "tmp")):
             await storage.database.write(lambda connection, pair=pair: connection.execute(swap, *pair))
         assert sorted(pegboard.data(**environment)["unreadable"]) == ["sign-in to s0", "sign-in to s1"]
+        assert pegboard.data(**environment)["withoutKey"] == []
     finally:
         await storage.close()
 

@@ -145,7 +145,7 @@ async def test_with_the_file_gone_a_new_key_seals_and_the_old_secrets_say_why_th
     assert running.unseal(running.seal(b"go on", ROW), ROW) == b"go on"
     assert not (state_folder() / "secret.key").exists()
     later = await open_own()
-    with pytest.raises(Unsealable, match="lost or was changed; sign in again"):
+    with pytest.raises(Unsealable, match="is not there: bring it back, or sign in again"):
         later.unseal(sealed, ROW)
     new = later.seal(b"new", ROW)
     assert later.unseal(new, ROW) == b"new"

@@ -71,7 +71,7 @@ async def test_a_secret_whose_key_is_lost_says_what_to_do() -> None:
     sealer = await open_with(NEW)
     with pytest.raises(Unsealable) as raised:
         sealer.unseal(sealed, ROW)
-    assert "the key that sealed it is lost or was changed; sign in again" in raised.value.error.message
+    assert "the key that sealed it is not there: bring it back, or sign in again" in raised.value.error.message
     assert not raised.value.error.retryable
     assert sealer.unseal(sealer.seal(b"another", ROW), ROW) == b"another"
 

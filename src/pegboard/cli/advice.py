@@ -20,6 +20,7 @@ _INSTALL = {
     "docker": "install Docker, and start it",
 }
 _UNSET = re.compile(r"\$\{[^{}]*\} has no value: set (\w+)")
+_BROKEN = re.compile(r"; \.env is not used: (.+)")
 _RUNNERS = frozenset({"npx", "uvx", "bunx", "pnpx"})
 # Options of theirs with a value; what stands behind `--from` and `--package` is the package.
 _WITH_VALUE = frozenset({"-p", "--package", "--from", "--with", "--python", "--registry", "--index", "--index-url"})
@@ -71,9 +72,15 @@ def _advice_for(said: str, spec: ServerSpec) -> str:
 
 
 def _set_variable(match: re.Match[str], _: ServerSpec) -> str:
+    if (line := _BROKEN.search(match.string)) is not None:
+        return f"correct .env beside the config first ({line[1]}): none of it is used, and {match[1]} may stand there"
     path = config_file()
     beside = "" if path is None else f". Or write {match.group(1)}=… into {path.parent / '.env'}"
     return f"export {match.group(1)} {_RESTART}{beside}"
+
+
+def _make_file(match: re.Match[str], _: ServerSpec) -> str:
+    return f"the file is missing: write the value into {match.group(1)}, or correct the path in the config"
 
 
 def _install_command(match: re.Match[str], spec: ServerSpec) -> str:
@@ -106,6 +113,13 @@ def _sign_in(_: re.Match[str], spec: ServerSpec) -> str:
     if _has_authorization(spec):
         return "the server does not accept the token that it is given: is it still valid?"
     return "the server wants OAuth. If it takes tokens as well: " + _give_token(_, spec)
+
+
+def _wait_for_authorization(_: re.Match[str], spec: ServerSpec) -> str:
+    return (
+        "this is about its authorization server, where sign-ins are renewed: is that up, and can it be reached from"
+        f" here? Try again later: pegboard refresh {spec.name}"
+    )
 
 
 def _check_rights(_: re.Match[str], spec: ServerSpec) -> str:
@@ -163,6 +177,9 @@ def _rule(pattern: str, advise: Callable[[re.Match[str], ServerSpec], str]) -> _
 # The first that fits counts.
 _RULES = (
     _Rule(_UNSET, _set_variable),
+    _rule(r"\$\{file:[^{}]*\} cannot be read: there is no file (.+)", _make_file),
+    # It stands before what names an address: that is not the server's own.
+    _rule(r"its sign-in cannot be renewed now", _wait_for_authorization),
     _rule(r"is disabled$", lambda _, spec: f"pegboard enable {spec.name}"),
     _rule(r"command '([^']+)' was not found on PATH", _install_command),
     _rule(r"wants a sign-in: |wants more rights .*: pegboard login", lambda _, spec: f"pegboard login {spec.name}"),

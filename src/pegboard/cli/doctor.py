@@ -24,6 +24,7 @@ from pegboard.cli.common import (
     without_name,
 )
 from pegboard.cli.program import with_program
+from pegboard.cli.secrets_check import look_at_secrets
 from pegboard.cli.show import count_tools, one_line, say, say_wrapped
 from pegboard.cli.wording import may_sign_in
 
@@ -123,6 +124,7 @@ def _look(location: Location) -> tuple[list[DoctorFinding], int]:
         return [DoctorFinding("config", "error", str(exc), "correct the file at that place")], BAD_CONFIG
     findings += [DoctorFinding("config", "warning", remark) for remark in settings.remarks]
     findings += _look_at_servers(location, settings)
+    findings += [DoctorFinding(*found) for found in look_at_secrets(location)]
     findings += [DoctorFinding(*found) for found in look_at_access(location, settings)]
     findings += [DoctorFinding(**asdict(found)) for found in look_at_clients(location)]
     wrong = {finding.about for finding in findings if finding.level == "error"}

@@ -12,7 +12,7 @@ _LONGEST = 300
 _SENTENCES = {
     "oauth.signed_in": "{server}  signed in",
     "oauth.signed_out": "{server}  signed out",
-    "oauth.sign_in.refused": "{server}  the sign-in was refused, or cancelled in the browser",
+    "oauth.sign_in.refused": "{server}  not signed in: {reason}",
     "oauth.sign_in.failed": "{server}  the sign-in failed because of an error here ({error}). Begin again: {login}",
     "oauth.grant.ended": "{server}  the sign-in is over: {reason}. Sign in again: {login}",
     "oauth.grant.changed": "{server}  somebody has signed in or out meanwhile, and that counts",
@@ -22,6 +22,7 @@ _SENTENCES = {
     "oauth.storage.away": "sign-ins that others make or end are not noticed now: {reason}",
     "oauth.watch.failed": "sign-ins that others make or end are not noticed now: an error here ({error})",
     "oauth.review.failed": "whose sign-ins are over could not be looked up: {reason}",
+    "secrets.key.refused": "warning: nobody can sign in to a server, and sign-ins cannot be used: {reason}",
     "secrets.key.made": "a key that seals sign-ins was made: {place}",
     "secrets.key.readable": "others could read the key in {place} (mode {mode}); now only you can",
     "secrets.key.unreadable": "the key in {place} cannot be used: {reason}",

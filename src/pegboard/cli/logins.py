@@ -169,6 +169,8 @@ def _end_early(answer: Answer, path: Path, server: str, *, as_json: bool) -> Non
     finally:
         if not as_json and "says nothing of a sign-in" in error.get("message", ""):
             say_advice(server, error["message"], path)
+        elif not as_json and "has no sign-in by device code" in error.get("message", ""):
+            say(f"  Sign in with a browser, which may be on any machine: {command_for('login', server)}", error=True)
 
 
 def _go_on(gateway: RestClient, row: Mapping[str, Any], *, opens: bool) -> Answer:
@@ -191,9 +193,13 @@ def _go_on(gateway: RestClient, row: Mapping[str, Any], *, opens: bool) -> Answe
         dialog.open_browser(wanted=opens and is_at_terminal())
         return dialog.wait()
     except KeyboardInterrupt:
-        dialog.cancel()
+        is_over = dialog.cancel()
         say("", error=True)
-        say(f"Cancelled: nothing has changed at {server}.", error=True)
+        if is_over:
+            say(f"Cancelled: nothing has changed at {server}.", error=True)
+        else:
+            said = f"This command waits no longer. The sign-in to {server} goes on: somebody else waits for it, too."
+            say_wrapped(said, error=True)
         raise typer.Exit(FAILED) from None
 
 
@@ -245,6 +251,8 @@ def _show_logins(data: Mapping[str, Any]) -> None:
 
 def _say_end(row: Mapping[str, Any]) -> Text:
     """Until when somebody is signed in. Its token of now ends sooner, and is renewed where it can be."""
+    if row["state"] == "unreadable":
+        return verbatim("cannot be read", "red")
     if row["state"] != _LIVE:
         return verbatim("over: sign in again", "red")
     if row.get("renews"):

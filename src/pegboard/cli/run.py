@@ -87,7 +87,8 @@ def serve(
     from pegboard.cli.event_lines import EventLines
     from pegboard.cli.program import command_for
     from pegboard.gateway.http import serve as serve_http
-    from pegboard.log import configure
+    from pegboard.log import configure, logger
+    from pegboard.sealing.key_search import find_key_problem
     from pegboard.storage import StorageError
 
     # Whoever asks for a level wants the events themselves.
@@ -100,6 +101,8 @@ def serve(
 
         def ready(url: str, authenticator: Authenticator) -> None:
             _greet(url, location, board, authenticator, lines)
+            if problem := find_key_problem(os.environ):
+                logger().warning("secrets.key.refused", reason=problem)
             if authenticator.reach.beyond_loopback:
                 _show_network(
                     host, listener.getsockname()[1], board, needs_token=authenticator.requirement is not False

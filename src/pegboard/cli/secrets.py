@@ -152,6 +152,7 @@ def _inventory_data(found: Inventory, source: KeyChain | None, problem: str | No
             {"id": use.name, "secrets": use.secrets, "isThere": use.is_there, "seals": use.seals} for use in found.keys
         ],
         "unreadable": [_describe(row) for row in found.unreadable],
+        "withoutKey": [_describe(row) for row in found.without_key],
     }
 
 
@@ -166,6 +167,8 @@ def _describe(row: SealedRow) -> str:
 def _show_inventory(data: Any) -> None:
     if data["problem"]:
         say_wrapped(with_program(f"There is no key that can be used: {data['problem']}"))
+    elif not data["isMade"] and data["secrets"]:
+        say_wrapped(f"This shell has no key: neither in its environment nor in {data['key']}")
     elif not data["isMade"]:
         say_wrapped(
             f"There is no key yet. One is made at the first sign-in: in your keyring if that works, or {data['key']}"
@@ -177,10 +180,10 @@ def _show_inventory(data: Any) -> None:
     elif data["keys"]:
         table = TerminalTable("key", "secrets", "state")
         for use in data["keys"]:
-            state = "in use" if use["seals"] else "old, still opens" if use["isThere"] else "lost"
+            state = "in use" if use["seals"] else "old, still opens" if use["isThere"] else "not here"
             table.add(use["id"], str(use["secrets"]), state)
         table.show()
-    _show_unreadable(data["unreadable"])
+    _show_unreadable(data)
 
 
 def _show_rotation(data: Any) -> None:
@@ -191,16 +194,24 @@ def _show_rotation(data: Any) -> None:
         is_own = _VARIABLE not in data["key"]
         then = "It goes with the next rotation." if is_own else f"Remove it from {data['key']}."
         say_wrapped(f"Nothing is sealed with the old key any more. {then}")
-    _show_unreadable(data["unreadable"])
+    _show_unreadable(data)
 
 
-def _show_unreadable(names: Sequence[str]) -> None:
-    if not names:
-        return
-    say_wrapped(
-        "These cannot be read, because their key is lost or they were changed. Sign in again, or bring the key back:",
-        error=True,
+def _show_unreadable(data: Any) -> None:
+    """What was sealed elsewhere may be fine; what was changed is not."""
+    elsewhere: Sequence[str] = data["withoutKey"]
+    changed = [name for name in data["unreadable"] if name not in elsewhere]
+    _show_names(
+        "These were sealed with a key that this shell does not have. A gateway that uses them has it, in"
+        f" {_VARIABLE} for example: run this with the same environment. If nobody has it any more, sign in again:",
+        elsewhere,
     )
+    _show_names("These cannot be read, because they were changed. Sign in again:", changed)
+
+
+def _show_names(said: str, names: Sequence[str]) -> None:
+    if names:
+        say_wrapped(said, error=True)
     for name in names:
         say(f"  {name}", error=True)
 

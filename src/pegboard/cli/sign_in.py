@@ -14,12 +14,14 @@ from pegboard.cli.program import command_for
 from pegboard.cli.rest_client import Answer, RestClient
 from pegboard.cli.show import day_and_time, say, say_wrapped
 from pegboard.cli.typed_lines import hear_lines
-from pegboard.cli.web_browser import forward_command, is_remote_shell, open_address
+from pegboard.cli.web_browser import browser_command, forward_command, is_remote_shell, open_address
 from pegboard.cli.wording import for_people
 from pegboard.host_names import is_loopback_name
 
 # Seconds of one look at the gateway; whoever waits looks again.
 _LOOK = 10
+# What programs are told of the field, and what is no advice while the command still waits.
+_FIELD, _ANEW = "callback: ", ": begin anew"
 # After so many looks in a row that found no gateway, there is none.
 _MOST_FAILURES = 3
 
@@ -60,8 +62,11 @@ class SignInDialog:
         is_open = wanted and open_address(address)
         if is_open:
             say("It was opened in your browser.", error=True)
+        elif wanted and browser_command() is not None:
+            say("The browser could not be opened: open the address by hand.", error=True)
         if not is_device:
             self._show_ways(is_open=is_open)
+        say(f"Waiting until {day_and_time(self._row['expiresAt'])}. Ctrl-C cancels.", error=True, flush=True)
 
     def wait(self) -> Answer:
         """The answer that ends it."""
@@ -71,9 +76,11 @@ class SignInDialog:
         with hear_lines(self._events.put):
             return self._wait_for_end()
 
-    def cancel(self) -> None:
-        """Nobody waits for it any more."""
-        self._gateway.cancel_login(self._server, self._flow)
+    def cancel(self) -> bool:
+        """Nobody waits here any more; whether that ends it: somebody else may wait for the same one."""
+        answer = self._gateway.cancel_login(self._server, self._flow)
+        # Whoever cannot be asked has ended, and this with it.
+        return "error" in answer or bool(answer["data"]["cancelled"])
 
     def _show_address(self, address: str) -> None:
         say("", error=True)
@@ -92,7 +99,6 @@ class SignInDialog:
             say_wrapped(
                 "If the browser ends at a page that cannot be shown, paste that page's address here.", error=True
             )
-        say(f"Waiting until {day_and_time(self._row['expiresAt'])}. Ctrl-C cancels.", error=True, flush=True)
 
     def _watch(self) -> None:
         failures = 0
@@ -126,8 +132,15 @@ class SignInDialog:
         answer = self._gateway.finish_login(self._server, self._flow, pasted)
         if "error" not in answer:
             return answer
-        say_wrapped(f"That is not it: {for_people(answer['error']['message'])}", error=True)
+        said = for_people(answer["error"]["message"]).removeprefix(_FIELD).removesuffix(_ANEW)
+        say_wrapped(f"That is not it: {said}.", error=True)
+        if self._is_waiting():
+            say_wrapped(f"The sign-in to {self._server} still waits for its own answer.", error=True)
         return None
+
+    def _is_waiting(self) -> bool:
+        answer = self._gateway.look_at_login(self._server, self._flow, 0)
+        return "error" not in answer and answer["data"]["state"] == "waiting"
 
 
 def finish_command(server: str) -> str:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 
 # What opens an address on a desktop, the most usual one first.
 _OPENERS = (("xdg-open",), ("gio", "open"), ("wslview",), ("x-www-browser",))
+# Seconds within which an opener that cannot open anything has ended.
+_MOMENT = 1.0
 
 
 def browser_command(
@@ -38,12 +40,12 @@ def browser_command(
 
 
 def open_address(url: str) -> bool:
-    """Open an address, without waiting for the browser; whether that could be tried."""
+    """Open an address, without waiting for the browser to end; whether nothing went wrong within a moment."""
     command = browser_command()
     if command is None or not url.startswith(("https://", "http://")):
         return False
     try:
-        subprocess.Popen(  # noqa: S603  what the person chose, or their desktop's own
+        opener = subprocess.Popen(  # noqa: S603  what the person chose, or their desktop's own
             [*command, url],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -52,7 +54,11 @@ def open_address(url: str) -> bool:
         )
     except OSError:
         return False
-    return True
+    try:
+        return opener.wait(_MOMENT) == 0
+    except subprocess.TimeoutExpired:
+        # It is the browser itself, or takes its time.
+        return True
 
 
 def is_remote_shell(environ: Mapping[str, str] = os.environ) -> bool:

@@ -24,7 +24,8 @@ class SignInAdvice:
         self._servers = servers
         # What the user of this machine types; a process that they did not start by hand knows it better.
         self.login_command: Callable[[str], str] = lambda server: f"pegboard login {server}"
-        # Where the user of a client signs in to a server for themselves; a gateway that has such a page sets it.
+        # Where the user of a client signs in to a server, for themselves or as an admin for all; a gateway that has
+        # such a page sets it.
         self.connect_address: Callable[[str, Client], str | None] = lambda _server, _client: None
 
     def reword(self, failure: ToolFailure, client: Client) -> ToolFailure:
@@ -58,10 +59,18 @@ class SignInAdvice:
         if known.spec.sign_in.per == "user":
             return self._own_sign_in(known.spec, wish, client) or said
         if client.principal.admin:
-            return said
+            return self._sign_in_for_all(known.spec, said.removesuffix(command), client)
         if not is_clear:
             return f"{wish}: whoever runs this gateway has to give it some (pegboard doctor says how)"
         return f"{wish}: whoever runs this gateway has to sign in there (pegboard login {server})"
+
+    def _sign_in_for_all(self, spec: ServerSpec, wish: str, client: Client) -> str:
+        """An admin who comes with a token may be at another machine than the gateway's."""
+        named = client.principal.kind != "anonymous"
+        address = self.connect_address(spec.name, client) if named else None
+        if address is None:
+            return f"{wish}: on the gateway's machine, pegboard login {spec.name}"
+        return f"{wish}: sign in at {address}"
 
     def _own_sign_in(self, spec: ServerSpec, wish: str, client: Client) -> str | None:
         if client.principal.kind == "anonymous":

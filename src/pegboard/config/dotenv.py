@@ -23,7 +23,12 @@ class DotEnv:
         self.files: set[Path] = set()
         self._found: dict[str, str] | None = None
         # Why it could not be read; it names no value.
-        self.problem: str | None = None
+        self.reason: str | None = None
+
+    @property
+    def problem(self) -> str | None:
+        """The same with the file's name."""
+        return None if self.reason is None else f"{self._path} is not used: {self.reason}"
 
     def get(self, name: str) -> str | None:
         """The value of a variable."""
@@ -40,7 +45,7 @@ class DotEnv:
         except (FileNotFoundError, NotADirectoryError):
             return {}
         except (OSError, ValueError) as exc:
-            self.problem = f"{self._path} is not used: {getattr(exc, 'strerror', None) or exc}"
+            self.reason = str(getattr(exc, "strerror", None) or exc)
             return {}
 
 

@@ -13,7 +13,7 @@ from pegboard.config.oauth_settings import FLOWS, MACHINE_FLOWS, PER, OAuthFlow,
 from pegboard.config.oauth_spellings import OAUTH_KEYS, oauth_places
 from pegboard.config.shape import ConfigNode
 from pegboard.host_names import host_name, is_loopback_name
-from pegboard.names import correct_spelling
+from pegboard.names import correct_spelling, nearest
 
 _TEXTS = ("clientId", "clientSecret", "privateKey", "keyId", "assertion", "idpClientId", "idpClientSecret")
 _ADDRESSES = (
@@ -49,6 +49,15 @@ def read_oauth(entry: ConfigNode) -> OAuthSettings | Literal[False] | None:
     if problem := _problem(settings):
         raise entry.wrong(f"oauth {problem}")
     return settings
+
+
+def list_oauth_remarks(entry: ConfigNode) -> list[str]:
+    """Keys of the section that mean nothing here and may be a slip; other clients have some of their own."""
+    places = oauth_places(entry.members()) or {}
+    unknown = [(path[-1], nearest(key, OAUTH_KEYS, 1)) for key, path in places.items() if key not in OAUTH_KEYS]
+    return [
+        f'server "{entry.key}": oauth.{key} is not a key: did you mean "{near[0]}"?' for key, near in unknown if near
+    ]
 
 
 def fill_oauth(

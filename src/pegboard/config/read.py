@@ -17,7 +17,7 @@ from pegboard.config.environment import apply_environment
 from pegboard.config.file import read_file
 from pegboard.config.foreign_shape import SECTIONS, foreign_shape, is_nested
 from pegboard.config.locate import CHANGED, trust_store
-from pegboard.config.oauth import fill_oauth, read_oauth
+from pegboard.config.oauth import fill_oauth, list_oauth_remarks, read_oauth
 from pegboard.config.oauth_spellings import OAUTH_ENTRY_KEYS
 from pegboard.config.own import own_settings, tool_patterns
 from pegboard.config.secrets import secrets_of
@@ -124,6 +124,8 @@ def _servers(root: ConfigNode, sources: ValueSources, remarks: list[str]) -> dic
             if spec.name != spec.given_name:
                 remarks.append(f'server "{spec.given_name}" is called "{spec.name}" here')
             servers[spec.name] = spec
+            if not spec.malformed:
+                remarks += list_oauth_remarks(entry)
     _check_prefixes(root, servers)
     return servers
 

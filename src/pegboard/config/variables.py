@@ -113,7 +113,8 @@ class Variables:
             return ""
         if self.is_found and self._is_target and self.dotenv.get(name) is not None:
             return f": set {name} in the environment; .env does not count here, because the config was found by itself"
-        return f": set {name}{'' if kind == 'input' else ' in the environment'}"
+        broken = "" if self.dotenv.reason is None else f"; .env is not used: {self.dotenv.reason}"
+        return f": set {name}{'' if kind == 'input' else ' in the environment'}{broken}"
 
 
 _READ = frozenset({"file", "keyring"})

@@ -17,6 +17,7 @@ from pegboard.gateway.listen import PortInUseError
 from pegboard.gateway.oauth_callback import CALLBACK, LOOPBACK_CALLBACK, CallbackPage
 from pegboard.host_names import is_loopback_name
 from pegboard.lru_dict import LruDict
+from pegboard.oauth.grant import KeptGrant
 from pegboard.oauth.oauth import Login
 from pegboard.oauth.vault import Vault, sealer_opener
 from pegboard.result import Conflict, ToolFailure
@@ -68,13 +69,12 @@ class LoginDesk:
         self._watchers: Counter[str] = Counter()
         self._joined: LruDict[str, float] = LruDict(_MOST_JOINED)
 
-    async def is_renewable(self, login: Login) -> bool | None:
-        """Whether a sign-in is renewed without a person; `None` where that cannot be read now."""
+    async def look_at_grant(self, login: Login) -> KeptGrant | None:
+        """What is kept of a sign-in; `None` where that cannot be told now."""
         try:
-            kept = await self._vault.load_grant(login.server, login.principal)
+            return await self._vault.load_grant(login.server, login.principal)
         except ToolFailure:
             return None
-        return None if kept is None or kept.grant is None else kept.grant.is_renewable
 
     async def begin(self, spec: ServerSpec, principal_id: str, wish: SignInWish, own_address: str | None) -> Flow:
         """Begin a sign-in, or join the one that is under way. `own_address` is the gateway's, if one listens."""

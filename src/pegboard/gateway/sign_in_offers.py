@@ -33,7 +33,7 @@ class SignInOffers:
         self._board = board
         self._links = links
         board.oauth.on_change(self._on_change)
-        board.sign_in_advice.connect_address = self._own_address
+        board.sign_in_advice.connect_address = self._find_address
 
     def answer(self, failure: ToolFailure, caller: Caller) -> Message | None:
         """What a client is told in place of a failure, if a sign-in would help and it can be offered one; of the
@@ -89,12 +89,14 @@ class SignInOffers:
             return None
         return self._links.make(server.name, principal.id, principal.id if is_own else "", client.session)
 
-    def _own_address(self, server: str, client: Client) -> str | None:
-        """Where somebody signs in to a server for themselves, if this gateway has pages."""
-        if not self._base():
+    def _find_address(self, name: str, client: Client) -> str | None:
+        """Where somebody signs in to a server, for themselves or for all, if this gateway has pages."""
+        server = self._board.servers.get(name)
+        if server is None or not self._base():
             return None
-        holder = client.principal.id
-        return self._address(self._links.make(server, holder, holder, client.session))
+        who = client.principal.id
+        holder = who if server.spec.sign_in.per == "user" else ""
+        return self._address(self._links.make(name, who, holder, client.session))
 
     def _address(self, link: ConnectLink) -> str:
         return f"{self._base()}{CONNECT}/{link.key}"

@@ -40,7 +40,7 @@ def read_query(pasted: str) -> dict[str, str]:
         raise AuthorizationRefused("the answer has a parameter twice")
     if not found.keys() & {"code", "error"}:
         raise AuthorizationRefused(
-            "there is no code in it: paste the whole address that the browser was sent to, or code=…&state=…"
+            "it has no code=… in it. Paste the whole address that the browser was sent to, or code=…&state=…"
         )
     return found
 

@@ -43,6 +43,13 @@ class DevicePending:
     interval: float
 
 
+def find_device_endpoint(server: AuthorizationServer) -> str:
+    """Where to ask for a code. Raises `DiscoveryFailed` where the server has no device flow."""
+    if server.device_authorization_endpoint is None:
+        raise DiscoveryFailed(f"{server.issuer} has no sign-in by device code", _DEVICE_RULE, server.issuer)
+    return server.device_authorization_endpoint
+
+
 async def authorize_device(
     fetcher: Fetcher,
     server: AuthorizationServer,
@@ -52,9 +59,7 @@ async def authorize_device(
     resource: str | None = None,
 ) -> DeviceAuthorization:
     """Ask for a code. Raises `TokenRefused`, or `DiscoveryFailed` where the server has no device flow."""
-    endpoint = server.device_authorization_endpoint
-    if endpoint is None:
-        raise DiscoveryFailed(f"{server.issuer} has no sign-in by device code", _DEVICE_RULE, server.issuer)
+    endpoint = find_device_endpoint(server)
     answer = await post_as_client(fetcher, endpoint, client, server, limits_of(scopes, resource))
     return _read_authorization(answer, server.issuer, fetcher)
 

@@ -159,7 +159,7 @@ class OAuth:
         who = self._find_principal(begun_by)
         if outcome not in {BEGUN, DONE}:
             self._note("signin.failed", "failed", server, reason, who)
-            logger().info("oauth.sign_in.refused", server=server)
+            logger().info("oauth.sign_in.refused", server=server, reason=reason)
             return
         self._note(f"signin.{outcome}", "ok", server, f"for {principal}" if principal else "", who)
         if outcome == DONE:

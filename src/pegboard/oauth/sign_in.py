@@ -20,7 +20,7 @@ from pegboard.oauth.authorization_request import build_authorization_request
 from pegboard.oauth.authorization_response import AuthorizationRefused, check_address, read_code
 from pegboard.oauth.authorization_server import AuthorizationServer
 from pegboard.oauth.client_choice import choose_client, hold_lock
-from pegboard.oauth.device import DevicePending, authorize_device, poll_device
+from pegboard.oauth.device import DevicePending, authorize_device, find_device_endpoint, poll_device
 from pegboard.oauth.discovery import discover
 from pegboard.oauth.fetching import Fetcher, FetchFailed
 from pegboard.oauth.grant import OAuthGrant
@@ -195,6 +195,9 @@ class SignIns:
         challenge = self._grants.challenge_of(spec, principal) or await _ask_for_challenge(spec, fetcher)
         discovery = await discover(spec, challenge, fetcher)
         server, is_guess = discovery.authorization_server, discovery.is_guess
+        if terms.is_device:
+            # Before a client is registered for it.
+            find_device_endpoint(server)
         is_silent = is_guess and spec.oauth is None and terms.client_id is None
         if is_silent and challenge is not None and challenge.status not in _REFUSALS:
             raise _no_sign_in(spec, challenge)
@@ -231,6 +234,8 @@ class SignIns:
             resource=discovery.resource,
             scopes=scopes or (),
             begun_by=terms.begun_by,
+            further_scopes=terms.scopes,
+            has_own_client=terms.client_id is not None,
         )
         start = self._start_device if terms.is_device else self._start_browser
         flow = await start(spec, principal, kept)
@@ -418,10 +423,9 @@ def _find_difference(row: FlowRow, kept: FlowSecrets, spec: ServerSpec, terms: S
         return "was for another address of the server"
     if kept.is_device != terms.is_device:
         return "was with a device code" if kept.is_device else "was in a browser"
-    if not set(terms.scopes) <= set(kept.scopes):
-        return "did not ask for all of these scopes"
-    client = kept.client.client_id, kept.client.client_secret
-    if terms.client_id is not None and client != (terms.client_id, terms.client_secret):
+    if difference := _find_scope_difference(kept, terms):
+        return difference
+    if not _is_same_client(kept, spec, terms):
         return "was by another client"
     if row.expires_at - now < _LEAST_LEFT:
         return "had little time left"
@@ -429,6 +433,20 @@ def _find_difference(row: FlowRow, kept: FlowSecrets, spec: ServerSpec, terms: S
     base = base_of(kept.redirect_uri, kept.authorization_server.issuer)
     is_joined = kept.is_device or base == terms.redirect_uri or now - row.created_at < _JOIN_OTHERS
     return "" if is_joined else "ends at another gateway"
+
+
+def _find_scope_difference(kept: FlowSecrets, terms: SignInTerms) -> str:
+    if not set(terms.scopes) <= set(kept.scopes):
+        return "did not ask for all of these scopes"
+    return "" if set(kept.further_scopes) <= set(terms.scopes) else "asked for further scopes"
+
+
+def _is_same_client(kept: FlowSecrets, spec: ServerSpec, terms: SignInTerms) -> bool:
+    known = kept.client.client_id, kept.client.client_secret
+    if terms.client_id is not None:
+        return known == (terms.client_id, terms.client_secret)
+    # Whoever names none wants that of the config, or one that is found out: nobody else's.
+    return not kept.has_own_client or known == (spec.sign_in.client_id, spec.sign_in.client_secret)
 
 
 async def _ask_for_challenge(spec: ServerSpec, fetcher: Fetcher) -> Challenge | None:

@@ -57,6 +57,9 @@ class FlowSecrets:
     scopes: tuple[str, ...]
     # The id of whoever began it; empty: the gateway.
     begun_by: str = ""
+    # What whoever began it asked for beyond what is found out: further scopes, and a client of their own.
+    further_scopes: tuple[str, ...] = ()
+    has_own_client: bool = False
     url: str | None = field(default=None, repr=False)
     state: str = field(default="", repr=False)
     verifier: str = field(default="", repr=False)
@@ -85,7 +88,8 @@ class FlowSecrets:
         """Everything, to be sealed."""
         members = {name: getattr(self, name) for name in _TEXTS}
         others = {"scopes": self.scopes, "client": self.client.to_json(), "at": self.authorization_server.to_json()}
-        return msgspec.json.encode(members | others)
+        asked = {_FURTHER: self.further_scopes, _OWN_CLIENT: self.has_own_client}
+        return msgspec.json.encode(members | others | asked)
 
     @classmethod
     def from_bytes(cls, written: bytes) -> FlowSecrets:
@@ -96,9 +100,13 @@ class FlowSecrets:
             scopes=tuple(members["scopes"]),
             client=OAuthClient.from_json(members["client"]),
             authorization_server=AuthorizationServer.from_json(members["at"]),
+            # One that an older gateway began has neither.
+            further_scopes=tuple(members.get(_FURTHER, ())),
+            has_own_client=bool(members.get(_OWN_CLIENT, False)),
         )
 
 
+_FURTHER, _OWN_CLIENT = "further_scopes", "has_own_client"
 _TEXTS = (
     *("server_url", "redirect_uri", "resource", "url", "state", "verifier", "device_code", "user_code"),
     *("verification_uri", "verification_uri_complete", "begun_by"),

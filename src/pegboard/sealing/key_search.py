@@ -121,11 +121,7 @@ def read_stamp(path: Path) -> Hashable:
 
 def find_source(storage_setting: str, environment: Mapping[str, str], state_folder: Path) -> KeyChain:
     """Where the keys for a storage come from; nothing is read or made yet."""
-    given: list[KeySource] = []
-    if text := environment.get(VARIABLE, "").strip():
-        given.append(EnvironmentKeys(text))
-    if path := environment.get(FILE_VARIABLE, "").strip():
-        given.append(GivenKeyFile(Path(path).expanduser()))
+    given = _list_given(environment)
     own = _own_file(storage_setting, state_folder)
     if own is not None and (not given or os.path.lexists(own)):
         given.append(KeyFile(own))
@@ -135,6 +131,26 @@ def find_source(storage_setting: str, environment: Mapping[str, str], state_fold
             f"set {VARIABLE} to the same key for each of them; {_ADVICE}",
         )
     return KeyChain(given[0], tuple(given[1:]))
+
+
+def find_key_problem(environment: Mapping[str, str]) -> str | None:
+    """Why a key that the environment gives cannot be used, before anybody needs it; it names no key."""
+    for source in _list_given(environment):
+        try:
+            source.load()
+        except SealingError as exc:
+            return str(exc)
+    return None
+
+
+def _list_given(environment: Mapping[str, str]) -> list[KeySource]:
+    """The sources that the environment names."""
+    given: list[KeySource] = []
+    if text := environment.get(VARIABLE, "").strip():
+        given.append(EnvironmentKeys(text))
+    if path := environment.get(FILE_VARIABLE, "").strip():
+        given.append(GivenKeyFile(Path(path).expanduser()))
+    return given
 
 
 def _own_file(storage_setting: str, state_folder: Path) -> Path | None:

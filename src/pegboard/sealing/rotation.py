@@ -36,6 +36,12 @@ class Inventory:
     unreadable: tuple[SealedRow, ...]
 
     @property
+    def without_key(self) -> tuple[SealedRow, ...]:
+        """Those of them whose key is not here; whoever has it may read them."""
+        missing = {use.name for use in self.keys if not use.is_there}
+        return tuple(row for row in self.unreadable if row.sealed[:ID_SIZE].hex() in missing)
+
+    @property
     def needs_reseal(self) -> bool:
         """Whether some can be read, and were sealed by another key than the one that seals now."""
         return any(use.secrets and use.is_there and not use.seals for use in self.keys)
@@ -72,9 +78,14 @@ async def rotate_key(source: KeyChain, store: OAuthStore) -> Rotation:
     The key before stays readable, for gateways that have not seen the new one yet.
     """
     if isinstance(source.first, KeyFile):
+        used = {row.sealed[:ID_SIZE] for row in await store.list_secrets()}
+        if not source.is_there and used:
+            raise SealingError(
+                "what is stored was sealed with a key that this shell does not have",
+                "run this with the environment of the gateway, which may have PEGBOARD_SECRET_KEY",
+            )
         if not source.is_there:
             raise SealingError("there is no key yet", "one is made at the first sign-in, so there is nothing to change")
-        used = {row.sealed[:ID_SIZE] for row in await store.list_secrets()}
         source.first.rotate(used)
     return await _reseal_all(open_known_sealer(source), store)
 

@@ -29,7 +29,7 @@ _TAG_SIZE = 16
 _RETRY_SECONDS = 5.0
 # Seconds that a secret waits for keys that take long to read: it may stand on the event loop.
 _WAIT_SECONDS = 0.015
-_LOST = "the key that sealed it is lost or was changed; sign in again, or bring the key back"
+_LOST = "the key that sealed it is not there: bring it back, or sign in again"
 _FOREIGN = "it was changed, or stands in a row that is not its own; sign in again"
 _READING = "its key changed a moment ago and is being read; try again"
 

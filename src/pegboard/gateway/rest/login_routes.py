@@ -38,6 +38,7 @@ from pegboard.servers.http.refusal import wants_sign_in
 
 if TYPE_CHECKING:
     from pegboard.gateway.rest.app import Rest
+    from pegboard.oauth.grant import KeptGrant
     from pegboard.oauth.oauth import Login
     from pegboard.oauth.sign_in_flow import Flow
 
@@ -78,7 +79,7 @@ _LOGIN: Schema = {
     "properties": {
         "server": TEXT,
         "who": {**TEXT, "description": "Whose it is, where each signs in for themselves; else the gateway's."},
-        "state": TEXT,
+        "state": {**TEXT, "description": "live, unreadable (the key that sealed it is not there), or why it is over."},
         "reason": {**TEXT, "description": "Why it cannot be used any more."},
         "issuer": TEXT,
         "scopes": list_of(TEXT),
@@ -184,7 +185,7 @@ async def _list(rest: Rest, request: Request) -> Any:
         if wanted.admits_server(each.server) and (principal.admin or each.principal == principal.id)
     ]
     names = {token_principal_id(token.id): token.name for token in await rest.tokens.list()} if seen else {}
-    return {"logins": [_login_row(each, names, await rest.logins.is_renewable(each)) for each in seen]}
+    return {"logins": [_login_row(each, names, await rest.logins.look_at_grant(each)) for each in seen]}
 
 
 def check_sign_in(spec: ServerSpec) -> None:
@@ -284,15 +285,17 @@ def _flow_row(flow: Flow) -> dict[str, Any]:
     return {key: value for key, value in row.items() if value is not None} | {"expiresAt": moment(flow.expires_at)}
 
 
-def _login_row(login: Login, names: Mapping[str, str], renews: bool | None) -> dict[str, Any]:
+def _login_row(login: Login, names: Mapping[str, str], kept: KeptGrant | None) -> dict[str, Any]:
+    # One that is over needs no key.
+    is_unreadable = kept is not None and kept.grant is None and login.state == "live"
     row = {
         "server": login.server,
         "who": (f"token {names[login.principal]}" if login.principal in names else login.principal) or None,
-        "state": login.state,
-        "reason": login.reason or None,
+        "state": "unreadable" if is_unreadable else login.state,
+        "reason": login.reason or (kept.problem if kept is not None and is_unreadable else None) or None,
         "issuer": login.issuer,
         "scopes": list(login.scopes),
-        "renews": renews,
+        "renews": kept.grant.is_renewable if kept is not None and kept.grant is not None else None,
     }
     return {key: value for key, value in row.items() if value is not None} | {
         "expiresAt": moment(login.expires_at),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections import Counter
 from dataclasses import asdict
@@ -17,6 +18,7 @@ from pegboard.gateway.rest.operations import TEXT, list_of, object_with, operati
 from pegboard.gateway.rest.params import check_query, read_number
 from pegboard.gateway.rest.server_routes import server_problem
 from pegboard.result import ToolErrorCode, ToolFailure, invalid
+from pegboard.sealing.key_search import find_key_problem
 from pegboard.servers.server import Server
 from pegboard.servers.server_log import PEGBOARD, SERVER, LogLine
 from pegboard.version import VERSION
@@ -56,6 +58,7 @@ _STATUS = object_with(
         "description": "Who may come in: this machine's user, everybody, and with how many tokens and issuers.",
     },
     configProblem=TEXT,
+    keyProblem={**TEXT, "description": "Why the key of PEGBOARD_SECRET_KEY, or of its file, cannot be used."},
 )
 
 
@@ -82,7 +85,14 @@ async def _status(rest: Rest, request: Request) -> Any:
         "tools": sum(1 for tool in rest.board.registry.all() if wanted.access is None or wanted.access.admits(tool)),
         **(_describe_reach(rest, request) if own else {}),
         **({} if problem is None or not own else {"configProblem": problem}),
+        **(await _describe_key() if own else {}),
     }
+
+
+async def _describe_key() -> dict[str, str]:
+    """What is wrong with the key that seals sign-ins, if it comes from our environment; it may be in a file."""
+    problem = await asyncio.to_thread(find_key_problem, os.environ)
+    return {} if problem is None else {"keyProblem": problem}
 
 
 def _describe_reach(rest: Rest, request: Request) -> dict[str, Any]:
