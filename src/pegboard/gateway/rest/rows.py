@@ -94,6 +94,9 @@ def _own_row(board: Board, server: Server, client: Client, row: dict[str, Any]) 
         said = wants_sign_in(server.name).removeprefix(f"{server.name} ")
         said = board.sign_in_advice.words(server.name, said, client)
         row |= {"state": ServerState.NEEDS_AUTH.value, "lastError": said, "needsLogin": True}
+    elif server.state in _WORKING:
+        # It may have been said to somebody else.
+        row["lastError"] = None
     return row
 
 
