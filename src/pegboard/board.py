@@ -167,7 +167,7 @@ class Board:
         """The list a client sees now. It never waits for a server in the catalog, and a moment at most for new ones."""
         self.metrics.lists += 1
         sight = sight or ListKey()
-        await self._discover_new(sight.filter)
+        await self.discover_new(sight.filter)
         view = await self.lists.list_in_slices(sight)
         if len(view.items) > SHORT:
             await view.write()
@@ -176,7 +176,7 @@ class Board:
 
     async def list_entries(self, kind: str, wanted: Filter = EVERYTHING) -> View[CatalogEntry]:
         """The same for "prompts", "resources" or "templates"."""
-        await self._discover_new(wanted)
+        await self.discover_new(wanted)
         await self.discovery.discover_resources(NEW_SERVER_WAIT)
         if kind == "prompts":
             self.lists.prompts.record_served(wanted, self.lists.entries(kind, wanted))
@@ -197,7 +197,7 @@ class Board:
 
     async def find(self, query: str, limit: int = 10, wanted: Filter = EVERYTHING) -> tuple[list[ToolHit], int]:
         """The tools that fit a query best, and how many fit at all."""
-        await self._discover_new(wanted)
+        await self.discover_new(wanted)
         found, total = await self.finder.find_in_slices(query, limit, wanted.admits if wanted != EVERYTHING else None)
         if wanted.holder is not None:
             found = [replace(hit, tool=wanted.pick(hit.tool)) for hit in found]
@@ -290,7 +290,8 @@ class Board:
         self.loaded.leave(key)
         await self.configured.leave_session(key)
 
-    async def _discover_new(self, wanted: Filter) -> None:
+    async def discover_new(self, wanted: Filter = EVERYTHING) -> None:
+        """Have servers asked that nobody has asked yet, or not for long; those that are new are given a moment."""
         self.discovery.refresh_stale()
         await self.discovery.discover_new(NEW_SERVER_WAIT)
         await self.discover_own(wanted)

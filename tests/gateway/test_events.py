@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from harness import LIMIT, Gateway, open_gateway, toy
+from harness import LIMIT, MODERN, Gateway, http_client, open_gateway, toy
 from pegboard.gateway import event_feed
 
 pytestmark = pytest.mark.anyio
@@ -105,6 +105,19 @@ async def test_a_call_is_told_without_its_arguments(tmp_path: Path) -> None:
     assert told["ms"] > 0
     assert ARGUMENTS["text"] not in json.dumps(told)
     assert (refused["outcome"], "server" in refused) == ("refused:unknown_tool", False)
+
+
+@pytest.mark.both_paths
+@pytest.mark.parametrize("version", ["2025-11-25", MODERN])
+async def test_a_call_of_any_client_is_told(tmp_path: Path, version: str) -> None:
+    """Whichever path it takes."""
+    async with open_gateway(tmp_path, {"one": toy()}) as gateway:
+        await gateway.board.refresh(["one"])
+        async with watching(gateway) as (_, events), http_client(gateway.mcp, version) as client:
+            await client.call("one__echo", ARGUMENTS)
+            told = await events.wait_for("call")
+    assert (told["tool"], told["server"], told["outcome"], told["client"]) == ("one__echo", "one", "ok", "raw/0")
+    assert ARGUMENTS["text"] not in json.dumps(told)
 
 
 async def test_a_burst_of_calls_is_told_as_a_few_and_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TypeVar, cast
@@ -15,6 +14,7 @@ from pegboard.audit.query import AuditQuery
 from pegboard.audit.record import COLUMNS, AuditRecord
 from pegboard.audit.statistics import MOST_CALLS, CallRow, Statistics
 from pegboard.storage.database import Database, DatabaseConnection, Row
+from pegboard.storage.own_key import load_own_key
 from pegboard.storage.sql import marks
 
 T = TypeVar("T")
@@ -36,9 +36,6 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (process, chain) DO UPDATE
 SET last_id = excluded.last_id, records = excluded.records, bytes = excluded.bytes, head = excluded.head
 """
-_KEY_NAME, _KEY_BYTES = "digest", 32
-_ADD_KEY = "INSERT INTO audit_keys (name, key) VALUES (?, ?) ON CONFLICT (name) DO NOTHING"
-_READ_KEY = "SELECT key FROM audit_keys WHERE name = ?"
 _PAGE = f"SELECT {_NAMES}, hash FROM audit WHERE id > ? ORDER BY id LIMIT ?"  # noqa: S608
 _REMOVE = "DELETE FROM audit WHERE id >= ? AND id <= ? AND process = ? AND chain = ?"
 _REMOVE_HEAD = "DELETE FROM audit_chains WHERE process = ? AND chain = ?"
@@ -51,17 +48,8 @@ class AuditStore:
         self._database = database
 
     async def load_key(self) -> bytes:
-        """The key of the digests, made by whoever needs it first."""
-
-        def load(connection: DatabaseConnection) -> bytes:
-            row = connection.row(_READ_KEY, _KEY_NAME)
-            if row is None:
-                connection.execute(_ADD_KEY, _KEY_NAME, secrets.token_bytes(_KEY_BYTES))
-                row = connection.row(_READ_KEY, _KEY_NAME)
-            assert row is not None
-            return bytes(row[0])
-
-        return await self._database.write(load)
+        """The key of the digests."""
+        return await load_own_key(self._database, "audit_keys", "digest")
 
     async def add(self, batch: AuditBatch, patience: float) -> None:
         """Keep a batch, all of it or nothing. One whose commit was in doubt may be given again."""

@@ -196,12 +196,11 @@ class Authenticator:
         await self.jwts.close()
 
     async def _look_up(self, scope: MutableMapping[str, Any]) -> Principal:
-        bearer = bearer_of(scope["headers"])
-        if bearer is None and (value := cookie_of(scope)) is not None:
+        if not self.cookie.is_ready and cookie_of(scope) is not None:
             await self.cookie.prepare()
-            bearer = self._open_cookie(value)
-            if (known := self._find_bearer(bearer, scope)) is not None:
+            if (known := self._recognize(scope)) is not None:
                 return known
+        bearer = self._bearer_of(scope)
         if bearer is not None:
             return await self.jwts.verify(bearer, scope, lambda: self._flood.wait_turn(_address(scope)))
         # What was missing is whose the connection is.
@@ -212,11 +211,9 @@ class Authenticator:
 
     def _recognize(self, scope: MutableMapping[str, Any]) -> Principal | None:
         headers = scope["headers"]
-        bearer = bearer_of(headers)
-        if bearer is None and (value := cookie_of(scope)) is not None:
-            if not self.cookie.is_ready:
-                return None
-            bearer = self._open_cookie(value)
+        if not self.cookie.is_ready and cookie_of(scope) is not None:
+            return None
+        bearer = self._bearer_of(scope)
         if bearer is not None:
             return self._find_bearer(bearer, scope)
         if self._secret and is_proven(headers, self._secret, scope.get("server")):
@@ -224,9 +221,12 @@ class Authenticator:
             return self._find_owner(scope)
         return self._without_credentials(scope)
 
-    def _open_cookie(self, value: str) -> str:
-        bearer = self.cookie.open(value)
-        if bearer is None:
+    def _bearer_of(self, scope: MutableMapping[str, Any]) -> str | None:
+        """The token of a request: in its header, or in the page's cookie."""
+        bearer = bearer_of(scope["headers"])
+        if bearer is not None or (value := cookie_of(scope)) is None:
+            return bearer
+        if (bearer := self.cookie.open(value)) is None:
             raise invalid_token("the cookie of this page is not valid: sign in again")
         return bearer
 

@@ -68,6 +68,7 @@ from pegboard.names import is_board_name
 from pegboard.sdk.exact_body import ExactBody
 from pegboard.sdk.server import GatewayServer
 from pegboard.sdk.sessions import HttpSessions
+from pegboard.storage.own_key import load_own_key
 from pegboard.task_set import TaskSet
 
 _GRACE = 2
@@ -103,7 +104,7 @@ class HttpGateway:
             self.token,
             reach,
             own_names=hosts.own_names,
-            cookie=PageCookie(board.storage.page_key.load),
+            cookie=PageCookie(lambda: load_own_key(board.storage.database, "page_keys", "cookie")),
             on_successor=board.relay.sessions.bind,
             sight_of=board.discovery.own.sight,
         )

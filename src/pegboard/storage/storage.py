@@ -11,7 +11,6 @@ from pegboard.storage.catalog import CatalogStore
 from pegboard.storage.database import Database, StorageError
 from pegboard.storage.health import MonitoredDatabase
 from pegboard.storage.oauth import OAuthStore
-from pegboard.storage.page_key import PageKeyStore
 from pegboard.storage.sqlite import SqliteDatabase
 from pegboard.storage.tokens import TokenStore
 
@@ -25,7 +24,6 @@ class Storage:
         self.boards = BoardStore(self.database)
         self.tokens = TokenStore(self.database)
         self.oauth = OAuthStore(self.database)
-        self.page_key = PageKeyStore(self.database)
 
     @property
     def problem(self) -> str | None:

@@ -65,12 +65,11 @@ async def _tools(rest: Rest, request: Request) -> Any:
     status = query.get("status") or None
     if status is not None and status not in _STATUSES:
         raise invalid(f"status must be one of {', '.join(_STATUSES)}, found {status!r}")
-    await rest.board.list_tools()
     chosen, client = Filter.of(query.get("server"), query.get("prefix")), rest.caller(request).client
     for name in sorted(chosen.servers or ()):
         if problem := server_problem(rest.board, name, client.filter):
             raise invalid(problem)
-    await rest.board.discover_own(client.filter)
+    await rest.board.discover_new(client.filter)
     tools = rows.tool_rows(rest.board, chosen.within(client.filter), status, client)
     return {"tools": tools, "total": len(tools)}
 
