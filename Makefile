@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 4
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help serve set-up test test-long test-clients quick lint types check mutants conformance bench bench-search bench-memory bench-tasks bench-sign-in bench-gateways docs docs-serve screenshots clean
+.PHONY: help serve page set-up test test-long test-clients quick lint types check mutants conformance bench bench-search bench-memory bench-tasks bench-sign-in bench-page bench-gateways docs docs-serve screenshots clean
 .DEFAULT_GOAL := help
 
 help:
@@ -12,7 +12,7 @@ help:
 	@echo "make test    set up and run every test"
 	@echo "make docs    build the documentation as a site, in site/"
 	@echo "More: lint, types, test-clients, mutants, conformance, bench, docs-serve,"
-	@echo "screenshots, clean. CONTRIBUTING.md says what they do."
+	@echo "page, screenshots, clean. CONTRIBUTING.md says what they do."
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt scripts/install.py
 	@$(PYTHON) scripts/install.py $(VENV) --constraint constraints.txt --editable .
@@ -36,6 +36,11 @@ $(VENV)/browser.stamp: $(VENV)/node.stamp tests/browser/install.py tests/debian.
 	$(BIN)/python tests/browser/install.py
 	@touch $@
 
+# What makes and checks the page: esbuild, TypeScript for the types of its modules, and axe-core.
+$(VENV)/page-node.stamp: $(VENV)/dev.stamp tests/page/package.json tests/page/package-lock.json
+	$(BIN)/python tests/node/install.py tests/page
+	@touch $@
+
 # After the browser: Debian installs one package at a time.
 $(VENV)/systemd.stamp: $(VENV)/run.stamp tests/service/systemd_analyze.py | $(VENV)/browser.stamp
 	$(BIN)/python tests/service/systemd_analyze.py
@@ -44,8 +49,12 @@ $(VENV)/systemd.stamp: $(VENV)/run.stamp tests/service/systemd_analyze.py | $(VE
 serve: $(VENV)/run.stamp
 	@$(BIN)/pegboard serve $(ARGS)
 
+# What browsers load, in src/pegboard/gateway/page/static, from the modules beside it.
+page: $(VENV)/page-node.stamp
+	$(BIN)/python scripts/build_page.py
+
 # What the tests need beside Python packages.
-set-up: $(VENV)/browser.stamp $(VENV)/systemd.stamp
+set-up: $(VENV)/browser.stamp $(VENV)/systemd.stamp $(VENV)/page-node.stamp
 
 # Most tests wait for processes and networks more than they work, so there are more workers than most machines have cores.
 # Each worker and what it starts reads the same modules, so they are compiled once, whatever the machine's own setting.
@@ -65,8 +74,9 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/dev.stamp
+types: $(VENV)/page-node.stamp
 	$(BIN)/basedpyright --warnings
+	$(BIN)/python tests/page/check_types.py
 
 # Faults put into copies of the source: whether the tests notice. ARGS: --entries, --random 200 --seed 1, --only TEXT, --record.
 mutants: $(VENV)/node.stamp
@@ -76,7 +86,7 @@ conformance: $(VENV)/node.stamp
 	$(BIN)/python -m tests.conformance
 
 # ARGS go to one of them: `make bench-memory ARGS="--sizes 1000"`.
-bench: bench-search bench-memory bench-tasks bench-sign-in bench-gateways
+bench: bench-search bench-memory bench-tasks bench-sign-in bench-page bench-gateways
 
 $(VENV)/bench.stamp: $(VENV)/dev.stamp
 	$(PIP) --group bench
@@ -93,6 +103,9 @@ bench-tasks: $(VENV)/dev.stamp
 
 bench-sign-in: $(VENV)/node.stamp
 	$(BIN)/python -m benchmarks.sign_in $(ARGS)
+
+bench-page: $(VENV)/browser.stamp
+	$(BIN)/python -m benchmarks.page $(ARGS)
 
 $(VENV)/bench-node.stamp: $(VENV)/bench.stamp benchmarks/node/package.json benchmarks/node/package-lock.json
 	$(BIN)/python tests/node/install.py benchmarks/node
@@ -126,4 +139,4 @@ screenshots: $(VENV)/pictures-node.stamp
 	$(BIN)/python -m tests.screenshots $(ARGS)
 
 clean:
-	rm -rf site $(VENV) tests/node/node_modules tests/real_clients/node_modules tests/screenshots/node_modules benchmarks/node/node_modules
+	rm -rf site $(VENV) tests/node/node_modules tests/real_clients/node_modules tests/screenshots/node_modules tests/page/node_modules benchmarks/node/node_modules

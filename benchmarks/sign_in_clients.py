@@ -69,7 +69,11 @@ class PegboardClient(SignInClient):
         refreshed = await http.post(f"{gateway}/api/servers/one/refresh")
         person = Person(http, gateway, "one")
         if not refreshed.is_success or await person.is_wanted():
-            await person.sign_in()
+            begun = await person.begin()
+            await open_once(begun["url"])
+            await person.check_done(begun)
+            # As a person does who comes back to the gateway's page; others may have been asked to wait for this one.
+            await http.post(f"{gateway}/api/servers/one/refresh")
 
     async def call(self) -> str:
         result = await self._client.call(f"one__{TOOL}", {})
@@ -94,7 +98,7 @@ class FastMcpClient(SignInClient):
             """Has the page visited by a browser that agrees."""
 
             async def redirect_handler(self, authorization_url: str) -> None:
-                visits.append(asyncio.create_task(visit(authorization_url)))
+                visits.append(asyncio.create_task(open_once(authorization_url)))
 
         visits: list[asyncio.Task[None]] = []
         if self.token is not None:
@@ -143,21 +147,28 @@ CLIENTS: tuple[type[SignInClient], ...] = (PegboardClient, FastMcpClient, McpRem
 
 
 async def visit(url: str) -> None:
-    """Follow an address to wherever it leads."""
+    """Follow an address to wherever it leads, as quick as a very quick person."""
+    await asyncio.sleep(1.0)
     async with httpx2.AsyncClient(follow_redirects=True, timeout=LIMIT) as http:
         await http.get(url)
 
 
+async def open_once(url: str) -> None:
+    """Have a browser open an address; if it is open already, wait for that."""
+    if url not in _open:
+        _open[url] = asyncio.create_task(visit(url))
+    await _open[url]
+
+
+_open: dict[str, asyncio.Task[None]] = {}
+
+
 async def open_addresses(said: Path) -> None:
     """Open every address of an authorization that a program prints, once."""
-    opened: set[str] = set()
     while True:
         text = said.read_text("utf-8", "replace") if said.exists() else ""
-        for url in set(ADDRESS.findall(text)) - opened:
-            opened.add(url)
-            # It is printed before anybody listens for the answer; nobody is so quick.
-            await asyncio.sleep(1.0)
-            await visit(url)
+        for url in ADDRESS.findall(text):
+            await open_once(url)
         await asyncio.sleep(0.05)
 
 

@@ -15,10 +15,10 @@ WORDS = [(found["word"], found["module"]) for line in LINES if (found := ROW.mat
 
 
 def test_the_glossary_is_short_sorted_and_whole() -> None:
-    """At most forty words, each once; every line of the table below its head is one of them."""
+    """At most forty-five words, each once; every line of the table below its head is one of them."""
     words = [word for word, _ in WORDS]
     assert len(words) == len([line for line in LINES if line.startswith("|")]) - 2
-    assert 0 < len(words) <= 40
+    assert 0 < len(words) <= 45
     assert words == sorted(set(words), key=str.lower)
 
 

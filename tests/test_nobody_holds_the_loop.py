@@ -72,6 +72,17 @@ async def test_a_large_message_is_taken_in_slices(
     watch.check(LARGE_LIMIT)
 
 
+@pytest.mark.parametrize("attack", ["large", "large records"])
+@pytest.mark.parametrize(("transport", "kind"), [("http", "json"), ("http", "events"), ("stdio", "lines")])
+async def test_a_large_result_is_abridged_beside_others(
+    transport: str, kind: str, attack: str, hostile_url: str, tmp_path: Path
+) -> None:
+    """Also while a thread reads all of it, and while all of it is kept."""
+    own = {"results": {"cap": 20_000}, "toolsets": ["discovery", "results"]}
+    watch = await _watched(transport, f"{kind}:{attack}", hostile_url, tmp_path, **own)
+    watch.check(LARGE_LIMIT)
+
+
 async def test_thousands_of_prompts_and_resources_are_taken_in_slices(tmp_path: Path) -> None:
     """They are read, given their names, and taken out again while others are served."""
     hostile: Entry = {"command": sys.executable, "args": ["-I", "-S", str(HOSTILE), "stdio", "library"]}
@@ -108,13 +119,13 @@ async def test_whose_a_resource_is_among_hundreds_of_templates(tmp_path: Path) -
     watch.check()
 
 
-async def _watched(transport: str, attack: str, hostile_url: str, tmp_path: Path) -> LoopWatch:
+async def _watched(transport: str, attack: str, hostile_url: str, tmp_path: Path, **own: Any) -> LoopWatch:
     hostile: Entry = {"type": "http", "url": hostile_url}
     if transport == "stdio":
         hostile = {"command": sys.executable, "args": ["-I", "-S", str(HOSTILE), "stdio"]}
     servers = {"hostile": hostile, "good": toy(tools=["echo"])}
     async with (
-        open_gateway(tmp_path, servers) as gateway,
+        open_gateway(tmp_path, servers, **own) as gateway,
         http_client(gateway.mcp, listen=False) as caller,
         http_client(gateway.mcp, listen=False) as other,
     ):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from pegboard.access.limits import Limits
-from pegboard.access.principal import Principal
+from pegboard.access.principal import LOCAL, Principal
 from pegboard.audit.audit import Audit
 from pegboard.audit.changes import note_changes
 from pegboard.calls import Calls
@@ -22,8 +23,10 @@ from pegboard.catalog.stock import CatalogEntry
 from pegboard.clients.caller import Caller
 from pegboard.clients.client import Client
 from pegboard.clients.sign_in_advice import SignInAdvice
-from pegboard.config import Settings, locate, read_settings
+from pegboard.config import ServerSpec, Settings, locate, read_settings
+from pegboard.config.settings import ChangePolicy
 from pegboard.configured_servers import ConfiguredServers, find_unlisted, may_try
+from pegboard.decisions import Decisions
 from pegboard.gate import Gate
 from pegboard.listing.lists import SHORT, Lists
 from pegboard.listing.loaded import LoadedTools
@@ -31,9 +34,15 @@ from pegboard.listing.view import EVERYTHING, Filter, ListKey, View
 from pegboard.log import logger, trace_scope
 from pegboard.metrics import Metrics
 from pegboard.oauth.oauth import OAuth
+from pegboard.pins.change import DefinitionChange
+from pegboard.pins.lock_file import lock_of
+from pegboard.pins.pin_set import GONE
+from pegboard.pins.pins import Pins, PinState, marks_of, outcome_of
+from pegboard.pins.review import Outcome
 from pegboard.relay.relay import Relay
 from pegboard.resolver import ToolResolver
 from pegboard.result import ToolErrorCode, ToolFailure, ToolResult, invalid
+from pegboard.results.results import Results
 from pegboard.servers.availability import Availability
 from pegboard.servers.server import Server
 from pegboard.storage import Storage, open_storage
@@ -42,6 +51,13 @@ from pegboard.toolsets.collection import Toolsets
 from pegboard.toolsets.workspace import Workspace
 
 NEW_SERVER_WAIT = 0.4
+# What clients have of definitions that changed.
+_OUTCOMES: Mapping[Outcome, str] = {
+    "in use": "in use",
+    "held": "in use as approved before",
+    "withheld": "withheld",
+    "left out": "left out",
+}
 
 
 class Board:
@@ -75,18 +91,26 @@ class Board:
             hidden=lambda: find_unlisted(self.servers),
             settings=lambda: self.settings,
         )
+        self.results = Results(
+            self.storage.results, lambda: self.settings, self.lists, lambda client: self.gate.has_reader(client.filter)
+        )
         self.finder = Finder(
             self.registry,
             self._config_keywords,
             keywords_of=lambda name: spec.keywords if (spec := self.settings.servers.get(name)) else None,
             semantic=lambda: self.settings.search == "semantic",
         )
+        # Whoever serves others holds definitions that change, where nothing is set.
+        self.serves_others = False
+        self.pins = Pins(self.storage.pins, self._change_policy)
+        self.pins.on_news = self._note_news
         self.discovery = Discovery(
             self.registry,
             self.storage.catalog,
             lambda: self.servers,
             may_try=lambda name: may_try(self.servers[name]),
             library=self.library,
+            pins=self.pins,
         )
         self.discovery.own.tell = self.lists.tell
         self.limits = Limits(self.metrics.record_refusal)
@@ -97,6 +121,7 @@ class Board:
         self.resolver = ToolResolver(
             self.registry, self.gate, self.configured, self.discovery, self.finder, lambda: self.settings
         )
+        self.decisions = Decisions(self.pins, self.configured, self.registry, self.discovery, self.audit)
         self.sign_in_advice = SignInAdvice(lambda: self.servers)
         self.calls = Calls(
             lambda: self.servers,
@@ -108,6 +133,7 @@ class Board:
             self.limits,
             self.audit,
             self.sign_in_advice,
+            self.results,
         )
         # What the entrances and our own tools use most, by the names that they know it by.
         self.call = self.calls.call_for_python
@@ -140,9 +166,12 @@ class Board:
         await self.storage.open()
         await self.audit.open()
         await self.loaded.open()
+        await self.results.open()
         await self.toolsets.open()
         for remark in self.settings.remarks:
             logger().warning("config.remark", remark=remark)
+        await self.pins.open()
+        await self.pins.apply(lock_of(self.settings))
         await self.configured.open(self.settings.servers)
         self._warming_up = asyncio.get_running_loop().create_task(self.finder.warm_up())
 
@@ -156,6 +185,7 @@ class Board:
         await self.configured.close()
         await self.oauth.close()
         await self.toolsets.close()
+        await self.results.close()
         await self.audit.close()
         await self.storage.close()
 
@@ -163,9 +193,10 @@ class Board:
         """Add a static tool."""
         return self.registry.register_tool(tool.name, tool)
 
-    async def list_tools(self, sight: ListKey | None = None) -> View[RegisteredTool]:
-        """The list a client sees now. It never waits for a server in the catalog, and a moment at most for new ones."""
-        self.metrics.lists += 1
+    async def list_tools(self, sight: ListKey | None = None, *, is_check: bool = False) -> View[RegisteredTool]:
+        """The list a client sees now. It never waits for a server in the catalog, and a moment at most for new ones. A
+        check of ours is nobody's prompt, and does not count."""
+        self.metrics.lists += not is_check
         sight = sight or ListKey()
         await self.discover_new(sight.filter)
         view = await self.lists.list_in_slices(sight)
@@ -211,7 +242,7 @@ class Board:
     def describe(self, tool: RegisteredTool, client: Client | None = None) -> dict[str, Any]:
         """One tool in full: everything its server says of it, and everything we know. What a server says of all of its
         tools is for whoever has all."""
-        access = None if client is None else client.filter.access
+        wanted = EVERYTHING if client is None else client.filter
         row = dict(tool.definition)
         row["server"] = tool.server_name
         row["originalName"] = tool.original_name
@@ -219,17 +250,25 @@ class Board:
         row["category"] = category(tool)
         row["keywords"] = list(self.finder.keywords(tool))
         server = tool.server_name
-        has_all = server is not None and (access is None or access.admits_whole_server(server))
+        has_all = server is not None and wanted.knows_whole_server(server)
         if has_all and (said := self.discovery.instructions.get(server or "")):
             row["serverInstructions"] = said
         return row
 
-    async def run_own(self, toolset: str, name: str, arguments: Mapping[str, Any], caller: Caller | None = None) -> Any:
+    async def run_own(
+        self,
+        toolset: str,
+        name: str,
+        arguments: Mapping[str, Any],
+        caller: Caller | None = None,
+        *,
+        is_read: bool = False,
+    ) -> Any:
         """What a tool of Pegboard's own answers, for an entrance that wants the data alone; `ToolFailure` for the
-        rest."""
+        rest. Where it `is_read`, that is no call."""
         caller = caller or Caller()
         tool = self.gate.own_tool(toolset, name, caller.client.filter)
-        return await self.calls.run_own(tool, arguments, caller)
+        return await self.calls.run_own(tool, arguments, caller, is_read=is_read)
 
     async def search(self, query: str, limit: int, caller: Caller) -> dict[str, Any]:
         """What `tool_find` answers, for people and programs: they search also where models have no tools for it."""
@@ -237,7 +276,7 @@ class Board:
         if tool is None:
             raise ToolFailure(ToolErrorCode.NOT_IMPLEMENTED, "the discovery toolset is not installed", retryable=False)
         self.gate.check_own(tool.name)
-        return await self.calls.run_own(tool, {"query": query, "limit": limit}, caller)
+        return await self.calls.run_own(tool, {"query": query, "limit": limit}, caller, is_read=True)
 
     async def refresh(self, names: list[str] | None = None, trace: str | None = None) -> ToolResult[dict[str, int]]:
         """Ask servers for their tools now; all enabled ones unless some are named."""
@@ -257,7 +296,12 @@ class Board:
 
     def all_tools(self) -> list[RegisteredTool]:
         """Every tool there is something to say about, those of disabled servers included; sorted by name."""
-        return sorted([*self.registry.all(), *self.configured.iter_shelved()], key=lambda tool: tool.name)
+        return sorted(self.iter_tools(), key=lambda tool: tool.name)
+
+    def iter_tools(self) -> Iterator[RegisteredTool]:
+        """The same in no order."""
+        yield from self.registry.all()
+        yield from self.configured.iter_shelved()
 
     async def apply(self, settings: Settings) -> None:
         """Take over a changed config; clients stay connected, and only what changed is touched."""
@@ -267,6 +311,11 @@ class Board:
 
     async def _apply(self, settings: Settings) -> None:
         old, self.settings = self.settings, settings
+        policies, lock_file = (
+            {name: self._policy_by(spec, old) for name, spec in old.servers.items()},
+            self.pins.lock_file,
+        )
+        self.results.caps.apply(settings)
         self.audit.apply()
         note_changes(self.audit, old, settings)
         for remark in settings.remarks:
@@ -277,10 +326,16 @@ class Board:
         # Before anything waits: what is denied from now on is gone from now on.
         self.on_apply()
         self.toolsets.apply(settings)
+        await self.pins.apply(lock_of(settings))
         # All at once: one process that is slow to end must not keep the others' tools in the list.
         await asyncio.gather(*work)
         if old.servers.keys() != settings.servers.keys():
             await self.configured.rename_bare()
+        for name, spec in settings.servers.items():
+            policy = self._change_policy(spec)
+            is_locked_anew = policy == "locked" and self.pins.lock_file != lock_file
+            if policies.get(name) not in {None, policy} or is_locked_anew:
+                await self.discovery.review(name)
         self.finder.invalidate()
         self.lists.invalidate()
 
@@ -299,6 +354,42 @@ class Board:
     def _config_keywords(self, tool: RegisteredTool) -> Sequence[str]:
         spec = self.settings.servers.get(tool.server_name or "")
         return () if spec is None else spec.keywords.get(tool.original_name) or spec.keywords.get(tool.name) or ()
+
+    async def review_definitions(self, names: Collection[str]) -> None:
+        """Of these servers something was decided elsewhere, perhaps about definitions that are not known here yet."""
+        for name in sorted(names):
+            server = self.servers.get(name)
+            if server is None or not server.spec.enabled:
+                continue
+            await self.discovery.review(name)
+            if self.pins.count_waiting(server.spec) and (server.is_connected or not server.is_process):
+                self.discovery.soon(name)
+
+    def _change_policy(self, spec: ServerSpec) -> ChangePolicy:
+        return self._policy_by(spec, self.settings)
+
+    def _policy_by(self, spec: ServerSpec, settings: Settings) -> ChangePolicy:
+        usual = "hold" if self.serves_others or settings.is_for_others else "tell"
+        return spec.changes or settings.changes or usual
+
+    def _note_news(self, spec: ServerSpec, state: PinState, changes: Sequence[DefinitionChange]) -> None:
+        """A server says something else than what is approved."""
+        policy = self._change_policy(spec)
+        words = _count(("changed", "new", "gone"), Counter(change.what for change in changes))
+        there = (change for change in changes if change.said != GONE)
+        outcomes = Counter(_OUTCOMES[outcome_of(state, change, policy)] for change in there)
+        wants_look = sum(bool(marks_of(state, change)) for change in changes)
+        remarks = [_count(_OUTCOMES.values(), outcomes), f"{wants_look} to look at first" if wants_look else ""]
+        logger().info(
+            "definitions.changed",
+            server=spec.name,
+            what=words,
+            policy=policy,
+            version=state.version,
+            wantsLook=wants_look,
+            remark=", ".join(filter(None, remarks)),
+        )
+        self.audit.note("definition.changed", LOCAL, server=spec.name, detail=f"{words} ({policy})")
 
     def _tell(self) -> None:
         self.lists.tell()
@@ -322,3 +413,7 @@ def _text_problem(what: str, value: object) -> str | None:
 def _startup_settings(settings: Settings) -> tuple[object, ...]:
     """What a running gateway cannot take over."""
     return settings.storage, settings.max_name_length, settings.hosts
+
+
+def _count(words: Iterable[str], counts: Counter[str]) -> str:
+    return ", ".join(f"{counts[word]} {word}" for word in words if counts[word])

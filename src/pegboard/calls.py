@@ -22,7 +22,8 @@ from pegboard.access.rule import DISCOVERY
 from pegboard.audit.audit import Audit
 from pegboard.audit.composer import LONGEST_TEXT, session_digest
 from pegboard.audit.ended_call import EndedCall
-from pegboard.audit.outcome import outcome_of
+from pegboard.audit.outcome import ASKED, outcome_of
+from pegboard.audit.record import CALL, READ
 from pegboard.audit.recorder import Recorder, pack_arguments
 from pegboard.audit.size import json_size
 from pegboard.catalog.discovery import Discovery
@@ -35,6 +36,7 @@ from pegboard.listing.loaded import LoadedTools
 from pegboard.log import logger, new_trace_id, trace_id
 from pegboard.metrics import Metrics
 from pegboard.protocol.eras import forward_params
+from pegboard.relay.input_requests import wants_input
 from pegboard.relay.relay import Relay
 from pegboard.resolver import ToolResolver, UnknownTool
 from pegboard.result import (
@@ -47,6 +49,8 @@ from pegboard.result import (
     invalid,
     unavailable,
 )
+from pegboard.results.caps import request_cap
+from pegboard.results.results import Results
 from pegboard.servers.errors import RpcError, failure_of
 from pegboard.servers.message import Message, Params
 from pegboard.servers.raw_call import RawCall
@@ -74,8 +78,8 @@ class CallScope:
     calls are recorded (`is_recorded`) its arguments and how large its result is."""
 
     __slots__ = (
-        *("_client", "_metrics", "_on_end", "_recorder", "_request_id", "_span", "_started", "_token", "_traced"),
-        *("arguments", "name", "outcome", "owner", "refusal", "result_bytes", "slot"),
+        *("_client", "_kind", "_metrics", "_on_end", "_recorder", "_request_id", "_span", "_started", "_token"),
+        *("_traced", "arguments", "name", "outcome", "owner", "refusal", "result_bytes", "slot"),
     )
 
     def __init__(
@@ -87,8 +91,11 @@ class CallScope:
         recorder: Recorder | None = None,
         request_id: str | None = None,
         on_end: Callable[[EndedCall], None] | None = None,
+        kind: str = CALL,
     ) -> None:
         self._metrics = metrics
+        # What its record is about: what is only read is recorded, and counts as no call anywhere.
+        self._kind = kind
         # Whoever looks on, if somebody does.
         self._on_end = on_end
         self._client = client
@@ -138,18 +145,22 @@ class CallScope:
             self._span.__exit__(kind, exc, traceback)
         if self.outcome != HANDED_OVER:
             elapsed = time.perf_counter() - self._started
-            self._metrics.record_call(self.owner, self.outcome, elapsed)
-            # Asked first: where nobody reads it, a call is not to pay for its line.
-            if (log := logger()).tells_calls:
-                ms, principal = round(elapsed * 1000, 1), self._client.endpoint.principal
-                who = {} if principal.kind == "local" else {"principal": principal.name}
-                log.call("tool.called", client=self._client.name, tool=self.name, ms=ms, outcome=self.outcome, **who)
+            if self._kind == CALL:
+                self._count(elapsed, self.outcome)
             if self._recorder is not None:
                 self._record(self._recorder, elapsed, exc)
             if self._on_end is not None:
                 self._on_end(self._describe(elapsed, exc))
         if self._token is not None:
             trace_id.reset(self._token)
+
+    def _count(self, elapsed: float, outcome: str) -> None:
+        self._metrics.record_call(self.owner, outcome, elapsed)
+        # Asked first: where nobody reads it, a call is not to pay for its line.
+        if (log := logger()).tells_calls:
+            ms, principal = round(elapsed * 1000, 1), self._client.endpoint.principal
+            who = {} if principal.kind == "local" else {"principal": principal.name}
+            log.call("tool.called", client=self._client.name, tool=self.name, ms=ms, outcome=outcome, **who)
 
     def _record(self, recorder: Recorder, elapsed: float, exc: BaseException | None) -> None:
         client = self._client
@@ -169,6 +180,7 @@ class CallScope:
                 self.result_bytes,
                 trace_id.get(),
                 detail,
+                self._kind,
             )
         )
 
@@ -235,7 +247,9 @@ class Calls:
         limits: Limits,
         audit: Audit,
         advice: SignInAdvice,
+        results: Results,
     ) -> None:
+        self._results = results
         self._servers = servers
         self._advice = advice
         self._limits = limits
@@ -266,6 +280,8 @@ class Calls:
             raise failure from None
 
     async def _call_once(self, name: str, params: Params | None, caller: Caller) -> Message:
+        if (cap := request_cap(params)) is not None:
+            caller = replace(caller, cap=cap)
         with self.scope(caller.client, name, request_id=caller.request_id) as scope:
             if caller.started_call is not None:
                 scope.count_from(caller.started_call)
@@ -280,10 +296,14 @@ class Calls:
             self._admit(scope, tool.server_name, tool.toolset, caller)
             self._loaded.use(caller.client.board, tool.name)
             result = await _while_let_in(self._call(tool, params, caller), caller.client.principal, scope)
-            scope.outcome = "error" if result.get("isError") is True else "ok"
+            # It goes on in the next round, which is a request of its own.
+            scope.outcome = ASKED if wants_input(result) else "error" if result.get("isError") is True else "ok"
             if scope.is_recorded:
                 scope.result_bytes = await json_size(result)
+        # What failed of our own is short, and its error is needed.
+        if isinstance(result, FailedResult):
             return result
+        return await self._results.fit(result, caller.client, tool, caller.cap)
 
     async def _insist(self, call: Awaitable[T]) -> T:
         """What comes of a call, once its record is kept; `AuditUnavailable` if that cannot be."""
@@ -313,15 +333,18 @@ class Calls:
         """Call a tool from Python; never raises."""
         return await as_result(self._call_for_python(name, arguments, caller or Caller()))
 
-    async def run_own(self, tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> Any:
+    async def run_own(self, tool: Tool, arguments: Mapping[str, Any], caller: Caller, *, is_read: bool = False) -> Any:
         """What a tool of Pegboard's own answers, for an entrance that wants the data alone; `ToolFailure` for the
-        rest."""
-        if self._audit.is_strict:
-            return await self._insist(self._run_own(tool, arguments, caller))
-        return await self._run_own(tool, arguments, caller)
+        rest. Where it `is_read`, by a GET, that is no call: it has a record of its own kind, and counts nowhere."""
+        scope = self._read_scope(caller.client, tool.name) if is_read else self.scope(caller.client, tool.name, OWN)
+        answer = self._run_own(tool, arguments, caller, scope)
+        return await (self._insist(answer) if self._audit.is_strict else answer)
 
-    async def _run_own(self, tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> Any:
-        with self.scope(caller.client, tool.name, OWN) as scope, acting_for(caller):
+    def _read_scope(self, client: Client, name: str) -> CallScope:
+        return CallScope(self._metrics, client, name, OWN, self._audit.recorder, kind=READ)
+
+    async def _run_own(self, tool: Tool, arguments: Mapping[str, Any], caller: Caller, scope: CallScope) -> Any:
+        with scope, acting_for(caller):
             if scope.is_recorded:
                 scope.arguments = dict(arguments)
                 self._audit.check()
@@ -357,6 +380,8 @@ class Calls:
         self._discovery.refresh_if_stale(server.name)
         forwarded = forward_params(params)
         forwarded["name"] = tool.original_name
+        if arguments := as_object(forwarded.get("arguments")):
+            forwarded["arguments"] = await self._results.fill(arguments, caller.client, server.spec)
         result = await self._relay.send(
             server,
             "tools/call",

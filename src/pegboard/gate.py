@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import cast
 
-from pegboard.catalog.finder import is_discovery_tool
+from pegboard.catalog.finder import is_discovery_tool, is_result_reader
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.config import Settings
 from pegboard.listing.view import Filter
@@ -50,8 +50,14 @@ class Gate:
 
     def admits(self, tool: RegisteredTool, wanted: Filter) -> bool:
         """Whether a caller may use a tool. A filter binds what the discovery tools find, not those themselves."""
-        passes = wanted.admits(tool) or (is_discovery_tool(tool) and _allows_discovery(tool, wanted))
+        is_for_all = is_discovery_tool(tool) or is_result_reader(tool)
+        passes = wanted.admits(tool) or (is_for_all and _allows_discovery(tool, wanted))
         return passes and self.permits(tool)
+
+    def has_reader(self, wanted: Filter) -> bool:
+        """Whether a caller may use a tool that reads kept results."""
+        tools = (tool for tool in self._registry.static().values() if is_result_reader(tool))
+        return any(self.admits(tool, wanted) for tool in tools)
 
     def permits(self, tool: RegisteredTool) -> bool:
         """Whether the config, as it is now, lets a tool of a server through."""

@@ -85,12 +85,8 @@ class Metrics:
             for reason, count in sorted(self.refused.items())
         ]
         lines += self._oauth_lines(shows)
-        lines += ["# HELP pegboard_server_state The state of each server.", "# TYPE pegboard_server_state gauge"]
-        lines += [
-            f'pegboard_server_state{{server="{_label(server)}",state="{_label(state)}"}} 1' for server, state in states
-        ]
+        lines += _state_lines(states, tools)
         for name, kind, value, text in (
-            ("pegboard_tools", "gauge", tools, "Tools that are listed now."),
             ("pegboard_sessions", "gauge", sessions, "Client sessions that are open now."),
             ("pegboard_parked_calls", "gauge", parked, "Calls that wait for an answer of a client that is away."),
             ("pegboard_lists_total", "counter", self.lists, "Answered tools/list requests."),
@@ -99,6 +95,12 @@ class Metrics:
         ):
             lines += [f"# HELP {name} {text}", f"# TYPE {name} {kind}", f"{name} {value}"]
         return "\n".join(lines) + "\n"
+
+    @staticmethod
+    def own_text(states: Iterable[tuple[str, str]], tools: int) -> str:
+        """What somebody may know who is no admin: their servers and how many tools they have. Every other number counts
+        what others do."""
+        return "\n".join(_state_lines(states, tools)) + "\n"
 
     def _oauth_lines(self, shows: Callable[[str], bool] | None) -> list[str]:
         """Of sign-ins to servers; nothing where there were none."""
@@ -123,6 +125,17 @@ class Metrics:
                 ),
             ]
         return lines
+
+
+def _state_lines(states: Iterable[tuple[str, str]], tools: int) -> list[str]:
+    return [
+        "# HELP pegboard_server_state The state of each server.",
+        "# TYPE pegboard_server_state gauge",
+        *(f'pegboard_server_state{{server="{_label(server)}",state="{_label(state)}"}} 1' for server, state in states),
+        "# HELP pegboard_tools Tools that are listed now.",
+        "# TYPE pegboard_tools gauge",
+        f"pegboard_tools {tools}",
+    ]
 
 
 def _label(value: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from time import perf_counter
 from typing import TypeVar
 
@@ -11,6 +11,12 @@ T = TypeVar("T")
 
 # How long one slice of work may take, in seconds.
 SLICE = 0.005
+
+
+async def take_off_loop(size: int, most: int, work: Callable[[], T]) -> T:
+    """What work comes to: in a thread of its own if it is about more than so much, where a thread costs less than the
+    work."""
+    return work() if size <= most else await asyncio.to_thread(work)
 
 
 class Pace:

@@ -65,6 +65,7 @@ class ToolResolver:
             await self._discover_owner(name, wanted)
             tool = self._gate.tool(name, wanted)
         if tool is None:
+            self._check_withheld(name, wanted)
             raise await self._unknown(name, wanted)
         return tool
 
@@ -120,6 +121,21 @@ class ToolResolver:
         named = servers.get(parts[0]) if parts is not None else None
         owners = [*([named] if named else []), *(server for server in servers.values() if not server.spec.prefix)]
         return [server for server in owners if wanted.admits_server(server.name)]
+
+    def _check_withheld(self, name: str, wanted: Filter) -> None:
+        """A tool that is there and not served says why, and what to do about it."""
+        found = self._registry.withheld(name)
+        # Which of the tools are a principal's own is asked of its own list.
+        access = None if wanted.access is None else wanted.access.without_sight()
+        for server in self._possible_owners(name, wanted):
+            if wanted.holder is not None and is_per_user(server.spec):
+                own = self._discovery.own.find(server.name, wanted.holder)
+                found = None if own is None else own.judged.withheld_by_name(name)
+        if found is None:
+            return
+        tool, reason = found
+        if replace(wanted, access=access).admits(tool) and self._gate.permits(tool):
+            raise unavailable(f"{name} cannot be used: {reason}", retryable=False)
 
     async def _unknown(self, name: str, wanted: Filter) -> UnknownTool:
         shown = quote_start(name, _SHOWN)

@@ -80,7 +80,7 @@ def test_a_name_that_was_cut_or_has_no_server_is_judged_by_the_servers_own() -> 
 
 
 @pytest.mark.parametrize(
-    ("rule", "something", "everything"),
+    ("rule", "something", "resources"),
     [
         (Rule(), True, True),
         (Rule(servers=("github",)), True, True),
@@ -94,14 +94,50 @@ def test_a_name_that_was_cut_or_has_no_server_is_judged_by_the_servers_own() -> 
         (Rule(allow=("github__one",)), True, False),
         (Rule(deny=("github__*",)), False, False),
         (Rule(deny=("*_issue",)), True, True),
+        (Rule(deny=("*y",)), True, True),
+        (Rule(allow=("github__[!a]*",)), True, False),
+        (Rule(allow=("*__*",)), True, True),
+        (Rule(allow=("*y",)), True, False),
         (Rule(toolsets=("memory",)), False, False),
     ],
 )
-def test_what_is_known_of_a_server(rule: Rule, something: bool, everything: bool) -> None:
+def test_what_is_known_of_a_server(rule: Rule, something: bool, resources: bool) -> None:
     """Resources have no name of ours, so they are for whoever has all of a server."""
     access = Access((rule,))
     assert access.admits_server("github") is something
-    assert access.admits_whole_server("github") is everything
+    assert access.admits_resources("github") is resources
+
+
+@pytest.mark.parametrize(
+    ("deny", "is_whole"),
+    [
+        ("github__create_issue", False),
+        ("github__create_*", False),
+        ("*__create_*", False),
+        ("Git-Hub__create", True),
+        ("GITHUB__create", False),
+        ("g*", False),
+        ("github.create", False),
+        ("github__create_is_1a2b3c4d", False),
+        # The server's own name of a tool, which any server may have.
+        ("create_issue", False),
+        ("docs__*", True),
+        ("docs__create_issue", True),
+        ("git__*", True),
+        ("[d]ocs__*", False),
+        ("github", False),
+    ],
+)
+def test_a_server_is_whole_where_no_tool_of_it_can_be_denied(deny: str, is_whole: bool) -> None:
+    """Whatever its tools are called, also those that are not known or not served: only then all may be told of it."""
+    assert Access((Rule(deny=(deny,)),)).admits_whole_server("github") is is_whole
+    assert Access((Rule(allow=("github__*",), deny=(deny,)),)).admits_whole_server("github") is is_whole
+    assert not Access((Rule(allow=("github__one",), deny=(deny,)),)).admits_whole_server("github")
+
+
+def test_a_server_whose_name_has_a_dash_in_a_pattern_is_not_whole() -> None:
+    """Patterns of `deny` are read in any spelling."""
+    assert not Access((Rule(deny=("Git-Hub__create",)),)).admits_whole_server("git_hub")
 
 
 def test_whoever_runs_the_gateway_knows_better_what_only_reads() -> None:

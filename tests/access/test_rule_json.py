@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from pegboard.access.quota import Quota, Rate
 from pegboard.access.rule import Rule
-from pegboard.access.rule_json import RuleError, read_rule, write_rule
+from pegboard.access.rule_json import RuleError, fold_pattern, fold_server_pattern, read_rule, write_rule
 from pegboard.config import ConfigError, read_settings
 
 TOOLSETS = ("discovery", "memory")
@@ -26,6 +27,13 @@ quotas = st.builds(
     st.none() | st.builds(Rate, st.integers(1, 10**9 - 1), st.sampled_from([1.0, 60.0, 3600.0, 86400.0])),
     st.none() | st.integers(1, 100_000),
 )
+
+
+def by_pattern(values: st.SearchStrategy[Any], fold: Callable[[str], str]) -> st.SearchStrategy[tuple[Any, ...]]:
+    """What is said of some patterns, no two of which are the same one."""
+    return st.lists(st.tuples(words, values), max_size=2, unique_by=lambda pair: fold(pair[0])).map(tuple)
+
+
 rules = st.builds(
     Rule,
     who=st.lists(st.sampled_from(["local", "*"]) | words.map("sub:{}".format), max_size=3).map(tuple),
@@ -37,8 +45,8 @@ rules = st.builds(
     boards=st.none() | some_words,
     namespaces=st.none() | st.lists(words, min_size=1, max_size=3).map(tuple),
     quota=quotas,
-    server_quotas=st.dictionaries(words, quotas, max_size=2).map(lambda found: tuple(found.items())),
-    scopes=st.dictionaries(words, some_words, max_size=2).map(lambda found: tuple(found.items())),
+    server_quotas=by_pattern(quotas, fold_server_pattern),
+    scopes=by_pattern(some_words, fold_pattern),
     admin=st.booleans(),
 )
 
@@ -96,6 +104,11 @@ def test_servers_are_named_as_in_the_config() -> None:
         ({"inFlight": True}, "inFlight must be a whole number from 1"),
         ({"perServer": {"git": {"rates": 1}}}, "perServer.git.rates is not known"),
         ({"scopes": {"x": "y"}}, "scopes.x must be a list"),
+        (
+            {"perServer": {"GitHub": {"inFlight": 1}, "github": {"rate": "1/s"}}},
+            "perServer.github is the same as GitHub",
+        ),
+        ({"scopes": {"My-Srv__x": ["a"], "my_srv__x": ["b"]}}, "scopes.my_srv__x is the same as My-Srv__x"),
         ({"who": ["alice"]}, 'who[0] must be "local", "anonymous", "*", or one of token:NAME'),
         ({"who": ["sub:"]}, "who[0] must be"),
         ({"who": ["local", "anonymous"], "admin": True}, 'admin cannot be given to "anonymous"'),

@@ -42,7 +42,7 @@ def call(at: float, text: bytes = b'{"a":1}', tool: str = TOOL) -> AuditEvent:
     client = Client(session="quokka", name="raw", version="1")
     arguments, length = pack_arguments(text)
     at_ns = int(at * 1_000_000_000)
-    return (at_ns, client, client.endpoint, tool, "one", "ok", 0.001, arguments, length, 12, "trace", "")
+    return (at_ns, client, client.endpoint, tool, "one", "ok", 0.001, arguments, length, 12, "trace", "", "call")
 
 
 @pytest.fixture
@@ -285,6 +285,8 @@ async def test_queries_narrow_by_everything_that_a_record_says(storage: Storage,
     assert await found(kind="call", since=NOW + 5, until=NOW + 7) == 4
     assert await found(who="local") == 30
     assert await found(who="nobody") == 0
+    assert await found(who="raw") == await found(who="raw/1") == 20
+    assert await found(who="ra") == await found(who="%") == 0
     assert await found(tool=TOOL) == await found(tool="one__*") == await found(server="o*", outcome="ok") == 20
     assert await found(tool="one%") == 0
     assert await found(kind="server.*") == 10

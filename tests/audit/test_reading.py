@@ -18,9 +18,11 @@ from typer.testing import CliRunner
 from audit.readers import add_tokens, token_client
 from harness import LIMIT, http_client, open_gateway, serving, toy, write_config
 from pegboard.access.rule import Rule
+from pegboard.audit import query
 from pegboard.audit.record import KINDS
 from pegboard.cli.app import app
 from pegboard.cli.audit import RecordOrder, _show_line, _show_table  # pyright: ignore[reportPrivateUsage]
+from pegboard.result import ToolFailure
 
 pytestmark = pytest.mark.anyio
 
@@ -35,9 +37,15 @@ WRONG = [
     ("whom", "red", "did you mean who?"),
     ("outcome", "tool_eror", "found 'tool_eror', did you mean tool_error?"),
     ("outcome", "refused:foo", "refused:WHY must have one of rule, unknown_tool,"),
-    ("kind", "foo", "kind must be one of call, prompt,"),
+    ("kind", "foo", "kind must be one of call, read, prompt,"),
     ("kind", "tokens.*", "or a pattern such as token.*"),
     ("kind", "c?ll", "kind must be one of"),
+    ("since", "999999999w", "since must be between the years 1970 and 9999"),
+    ("since", "0001-01-01T00:00+23:59", "since must be between the years 1970 and 9999"),
+    ("until", "9999-12-31T23:59-23:59", "until must be between the years 1970 and 9999"),
+    ("who", "a" * 201, "who has more than 200 characters"),
+    ("server", "*a" * 101, "server has more than 200 characters"),
+    ("tool", "*a" * 101, "tool has more than 200 characters"),
 ]
 
 
@@ -63,6 +71,15 @@ async def test_a_filter_that_fits_nothing_is_the_callers_mistake(tmp_path: Path,
     config = write_config(tmp_path / "pegboard.json", {})
     said = await run("audit", *words, config=config, code=2)
     assert "must be" in said or "greater than or equal to 1" in said
+
+
+@pytest.mark.parametrize("pattern", ["*a" * 15_000, "?a" * 15_000, "a" * 30_000, f"call{'*' * 61}"])
+def test_a_pattern_that_is_longer_than_any_kind_is_not_even_read(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To read it takes a while in which nobody else is served; and it is not said back."""
+    monkeypatch.setattr(query, "fnmatchcase", lambda *_: pytest.fail("it was read"))
+    with pytest.raises(ToolFailure) as refused:
+        query.read_kind(pattern)
+    assert len(str(refused.value)) < 1000
 
 
 @pytest.mark.scenario("audit: Everybody reads their own records alone")

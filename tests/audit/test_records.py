@@ -96,11 +96,45 @@ async def test_every_entrance_is_recorded(tmp_path: Path) -> None:
             await client.request("tools/call", {**echo, **FULL})
             await client.request("tools/call", {"name": "tool_call", "arguments": {**echo, "arguments": TURNED}})
             (await http.post("/api/tools/one__echo/call", json={"arguments": TURNED})).raise_for_status()
-            (await http.get("/api/memories")).raise_for_status()
+            (await http.post("/api/tools/memory_list/call", json={})).raise_for_status()
         records = await records_of(gateway)
     assert outcomes(records) == [*[("one__echo", "ok")] * 5, ("memory_list", "ok")]
     assert len({(record.args_digest, record.args_bytes, record.server) for record in records[:5]}) == 1
     assert [record.client for record in records[3:]] == ["raw/0", "REST", "REST"]
+
+
+@pytest.mark.scenario("audit: What is read over REST is recorded, and is no call")
+async def test_what_is_looked_at_over_rest_is_recorded_as_read(tmp_path: Path) -> None:
+    """Whoever looks at memories, tasks, chats or tools leaves records of a kind of their own, also where it fails;
+    numbers of calls, metrics and the stream of events are of calls alone. What a POST does stays a call."""
+    paths = ("/api/memories?limit=3", "/api/memory/graph", "/api/tasks", "/api/chats", "/api/tools/search?q=add")
+    toolsets = ["discovery", "memory", "tasks", "chats"]
+    own: dict[str, Any] = {"toolsets": toolsets, "audit": {}, "workspace": str(tmp_path)}
+    ended: list[str] = []
+    async with open_gateway(tmp_path, {}, **own) as gateway:
+        gateway.board.calls.on_end = lambda call: ended.append(call.tool)
+        async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
+            for path in paths:
+                await http.get(path)
+            (await http.post("/api/memories", json={"key": "a", "summary": "s"})).raise_for_status()
+            stats = (await http.get("/api/stats")).json()["data"]
+            shown = (await http.get("/api/calls", params={"kind": "read"})).json()["data"]["records"]
+        reads, calls = await records_of(gateway, "read"), await records_of(gateway)
+        metrics = gateway.board.metrics.calls
+    assert outcomes(reads) == [
+        ("memory_list", "ok"),
+        ("memory_list", "ok"),
+        ("registry_list", "not_found"),
+        ("copilot_chat_secretary_list_sessions", "ok"),
+        ("tool_find", "ok"),
+    ]
+    assert reads[0].client == "REST"
+    assert reads[0].args_digest
+    assert reads[0].us >= 0
+    assert [row["tool"] for row in reversed(shown)] == [record.tool for record in reads]
+    assert outcomes(calls) == [("memory_add", "ok")] == [(tool, "ok") for tool in ended]
+    assert stats["total"]["calls"] == 1
+    assert dict(metrics) == {("pegboard", "ok"): 1}
 
 
 @pytest.mark.scenario("audit: A record says how long a call took")

@@ -175,16 +175,18 @@ async def test_a_change_is_recorded(http: httpx2.AsyncClient) -> None:
 
 
 async def test_what_a_token_is_given_is_counted(http: httpx2.AsyncClient) -> None:
-    """Of the servers' tools, without those that find others; what its rule names that there is not is said."""
+    """Of all that there are; what its rule names that there is not is said."""
     _, everything = await make(http)
     assert everything["gives"]["tools"] == everything["gives"]["of"] > 10
     assert everything["gives"]["servers"] == ["one", "two"]
     _, half = await make(http, "half", servers=["one", "towo"])
     every = everything["gives"]["of"]
-    assert half["gives"] == {"tools": every // 2, "of": every, "servers": ["one"]}
+    finding = everything["gives"]["finding"]
+    rest = {"of": every, "finding": finding, "toolsets": []}
+    assert half["gives"] == {"tools": (every + finding) // 2, "servers": ["one"], **rest}
     assert half["remarks"] == ['servers: there is no server "towo"; did you mean two?']
     _, nothing = await make(http, "nothing", servers=[])
-    assert nothing["gives"] == {"tools": 0, "of": every, "servers": []}
+    assert nothing["gives"] == {"tools": finding, "servers": [], **rest}
 
 
 async def test_everybody_may_ask_who_they_are(gateway: Gateway, http: httpx2.AsyncClient) -> None:
@@ -210,7 +212,9 @@ async def test_everybody_may_ask_who_they_are(gateway: Gateway, http: httpx2.Asy
         {"limit": "3 at once", "left": 3},
         {"limit": "2/h", "left": 1, "server": "one"},
     ]
-    assert data["gives"] == {"tools": local["gives"]["of"] // 2, "servers": ["one"]}
+    every, finding = local["gives"]["of"], local["gives"]["finding"]
+    shown = {"tools": (every + finding) // 2, "finding": finding, "servers": ["one"], "toolsets": []}
+    assert data["gives"] == shown
     assert (await http.get("/api/whoami", headers={"authorization": "Bearer x"})).status_code == 401
 
 

@@ -46,7 +46,7 @@ async def test_a_token_is_made_listed_rotated_and_removed(http: httpx2.AsyncClie
     assert token.startswith("pgb_")
     assert data["rule"] == rule
     assert (await http.get("/api/tokens/ci")).json()["data"] == data
-    assert set(data.pop("gives")) == {"tools", "of", "servers", "notAsked"}
+    assert set(data.pop("gives")) == {"tools", "of", "servers", "toolsets", "notAsked"}
     assert (await http.get("/api/tokens")).json()["data"] == {"tokens": [data]}
     assert set(data) == {"id", "name", "rule", "mayUse", "createdAt", "expiresAt", "lastUsedAt", "state"}
     rotated = (await http.post("/api/tokens/ci/rotate")).json()["data"]

@@ -112,7 +112,7 @@ def test_a_server_name_must_be_snake_case(server: str) -> None:
     assert registry.servers() == []
 
 
-STRANGE = ["search.docs", "a/b", "a b", "größe", "日本語", "a\nb", "x" * 47, "x" * 1024, "😀", "a:b", "\x00"]
+STRANGE = ["search.docs", "a/b", "a b", "größe", "日本語", "a\nb", "x" * 47, "x" * 1024, "😀", "a:b"]
 
 
 @pytest.mark.parametrize("limit", [48, 64])
@@ -187,9 +187,9 @@ def test_a_tool_that_stays_the_same_is_not_judged_again(monkeypatch: pytest.Monk
     """Of a long list in which one tool changed, that one is looked at."""
     judged: list[str] = []
 
-    def problem(raw: dict[str, Any]) -> str | None:
+    def problem(raw: dict[str, Any], **options: Any) -> str | None:
         judged.append(raw["name"])
-        return tool_problem(raw)
+        return tool_problem(raw, **options)
 
     registry = ToolRegistry()
     registry.register_mcp_tools("git", [tool(f"t{number}") for number in range(9)])

@@ -97,3 +97,28 @@ async def test_a_toolset_that_is_off_is_off_here_too(tmp_path: Path) -> None:
         reply = await http.get("/api/chats")
         assert reply.status_code == 501
         assert "switched off" in reply.json()["error"]["message"]
+
+
+async def test_a_dialog_is_saved_as_a_file(tmp_path: Path, home: Home) -> None:
+    """All of it, as the command exports it or as data, under a name that says what it is; refused where the dialog
+    itself is."""
+    title = "Über 工具 \u202e<b>"
+    home.chat("one", session(*(f"request {number}" for number in range(150)), customTitle=title))
+    async with rest(tmp_path, auth={"required": False}) as (http, _):
+        reply = await http.get("/api/chats/one/export")
+        assert reply.headers["content-type"].startswith("text/markdown")
+        assert reply.headers["content-disposition"] == (
+            "attachment; filename*=utf-8''2026-01-01-%C3%BCber-%E5%B7%A5%E5%85%B7-b-one.md"
+        )
+        assert "## 150. Request" in reply.text
+        assert "Answer to request 149" in reply.text
+        reply = await http.get("/api/chats/one/export?format=json")
+        assert reply.headers["content-disposition"].endswith("-one.json")
+        data = reply.json()
+        assert (data["title"], len(data["requests"])) == (title, 150)
+        assert str(home.folder) not in reply.text
+        assert (await http.get("/api/chats/one/export?format=pdf")).status_code == 400
+        assert (await http.get("/api/chats/nobody/export")).status_code == 404
+        remote = await http.get("/api/chats/one/export", headers={"X-Forwarded-For": "192.0.2.7"})
+        assert remote.status_code == 403
+        assert "request 1" not in remote.text

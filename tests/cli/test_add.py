@@ -313,7 +313,7 @@ def test_add_json_takes_the_one_of_that_name(run: Run, config: Path) -> None:
     ("text", "said"),
     [
         ('{"comand": "x"}', '"comand" is not a key: did you mean "command"?'),
-        ('{"command": "x"', "the text:1: not JSON"),
+        ('{"command": "x"', "line 1: not JSON"),
         ('{"url": "nowhere"}', "must be an http:// or https:// address"),
         ("{}", "there are no servers in it"),
         ("", "it is empty"),

@@ -53,6 +53,7 @@ def address(url: str = "http://127.0.0.1:9/mcp", **headers: str) -> ServerSpec:
         ("${input:my-key} has no value: set PEGBOARD_INPUT_MY_KEY", command("npx"), "export PEGBOARD_INPUT_MY_KEY in"),
         ("command 'uvx' was not found on PATH: install it", command("uvx"), "install uv (`pip install uv`"),
         ("command 'npx' was not found on PATH: install it", command("npx"), "install Node.js"),
+        ("there is no program at /x/foo", command("/x/foo"), 'install it, or correct "command" in its entry'),
         ("command 'foo' was not found on PATH", command("foo"), 'install foo, or give its full path in "command"'),
         (NPM_404, command("npx", "-y", "mcp-servr"), "no package is called 'mcp-servr': check the spelling"),
         (UV_404, command("uvx", "--from", "mcp-servr", "x"), "no package is called 'mcp-servr'"),

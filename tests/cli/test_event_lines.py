@@ -261,3 +261,26 @@ def test_a_sign_in_that_is_over_is_said_with_the_command() -> None:
     assert line.endswith("login docs")
     said = lines_of(found("docs", 2), {"event": "oauth.signed_in", "server": "docs"}, found("docs", 2))
     assert said == ["docs  ready, 2 tools", "docs  signed in", "docs  ready, 2 tools"]
+
+
+def test_definitions_that_changed_are_a_sentence() -> None:
+    """What changed, what becomes of it, and the command that shows it."""
+    event = {"event": "definitions.changed", "server": "shop", "what": "2 changed, 1 new", "policy": "hold"}
+    said = lines_of({**event, "remark": "what was approved stays in use"}, width=200)
+    assert said == [
+        "shop  its definitions changed (2 changed, 1 new); what was approved stays in use: pegboard changes show shop"
+    ]
+
+
+def test_a_large_result_is_a_sentence() -> None:
+    """Of which tool, how large it was, and whether the rest can be read."""
+    event = {"event": "result.abridged", "tool": "wiki__get", "characters": 130_000, "cap": 40_000}
+    said = lines_of({**event, "kept": True}, {**event, "kept": False}, width=200)
+    assert said == [
+        "wiki__get  its result of 130000 characters was cut to 40000; the whole is kept for an hour",
+        "wiki__get  its result of 130000 characters was cut to 40000; the rest is lost",
+    ]
+    for name in ("result.keep.failed", "result.remove.failed", "results.clean.failed"):
+        (line,) = lines_of({"event": name, "level": "warning", "reason": "it is away"}, width=200)
+        assert line.startswith(("a large result ", "large results "))
+        assert line.endswith(": it is away")

@@ -193,3 +193,24 @@ def test_odd_names_are_servers_or_reasons(name: str) -> None:
     """Any name can be folded to one of ours, or the entry is refused."""
     plan = plan_import(read_text(json.dumps({"mcpServers": {name: {"command": "x"}}}), TextOrigin("x", "x")), {})
     assert len(plan.servers) + len(plan.unreadable) == 1
+
+
+@pytest.mark.parametrize("part", ["a", '"a b"', "'x'", "a-b "])
+def test_a_key_of_thousands_of_parts_is_not_taken_apart(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's parser would take gigabytes for it; wherever in the text it stands."""
+
+    def refuse(_: str) -> Any:
+        raise AssertionError("it was parsed")
+
+    monkeypatch.setattr("tomllib.loads", refuse)
+    key = ".".join([part] * 5000)
+    origin = TextOrigin("the text", "the text")
+    for text in (f"{key} = 1", f"[mcp_servers.{key}]\nx = 1", f"x = 1\n[mcp_servers.a]\ny = {{ {key} = 1 }}"):
+        reading = read_text(text, origin)
+        assert text.startswith(part) or reading.unreadable[0].reason == "not TOML: it is nested too deep"
+
+
+def test_a_text_with_many_dots_is_read() -> None:
+    """Only keys are counted."""
+    text = f'[mcp_servers.a]\ncommand = "x"\nargs = ["{"../" * 300}", "{"1, " * 300}"]\n# {". " * 900}'
+    assert [server.name for server in read_text(text, TextOrigin("the text", "the text")).servers] == ["a"]

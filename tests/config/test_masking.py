@@ -88,6 +88,7 @@ def test_a_program_that_is_here_is_never_hidden(tmp_path: Path, monkeypatch: pyt
         ("AWS_SECRET_ACCESS_KEY", RANDOM, HIDDEN),
         ("API_KEY", "${PREFIX}tulip", f"${{PREFIX}}{HIDDEN}"),
         ("API_KEY", "${KEY}", "${KEY}"),
+        ("API_KEY", "${KEY:-tulip}", f"${{KEY:-{HIDDEN}}}"),
         ("API_KEY", "touch /tmp/x", "touch /tmp/x"),
         ("API_KEY", "/tmp/x", "/tmp/x"),
         ("SSH_ASKPASS", "tulip", "tulip"),
@@ -105,6 +106,7 @@ def test_of_a_variable_only_a_secret_is_hidden(name: str, value: str, shown: str
     [
         ("Bearer tulip", HIDDEN),
         ("Bearer ${T}", "Bearer ${T}"),
+        ("Bearer ${T:-tulip}", f"Bearer ${{T:-{HIDDEN}}}"),
         ("a ${AWS_SECRET_ACCESS_KEY}", f"{HIDDEN}${{AWS_SECRET_ACCESS_KEY}}"),
     ],
 )
@@ -118,3 +120,4 @@ def test_in_an_address_the_host_and_the_variables_are_shown() -> None:
     """Users, values and keys are not."""
     assert mask_url("https://u:tulip@d.example/mcp?a=tulip") == f"https://{HIDDEN}@d.example/mcp?a={HIDDEN}"
     assert mask_url("https://d.example/${A}?k=${B}") == "https://d.example/${A}?k=${B}"
+    assert mask_url("https://d.example/?k=${B:-tulip}") == f"https://d.example/?k=${{B:-{HIDDEN}}}"

@@ -420,6 +420,40 @@ def test_unknown_own_settings_are_remarked(tmp_path: Path, key: str, remark: str
     assert settings.servers == {}
 
 
+def test_settings_beside_the_section_are_remarked(tmp_path: Path) -> None:
+    """A setting of ours at the top level does nothing, and is told; what other clients have there is none of ours."""
+    theirs = {
+        "$schema": "x",
+        "inputs": [],
+        "mcp": {},
+        "globalShortcut": "x",
+        "tools": {"sandbox": True},
+        "search": None,
+    }
+    settings = settings_of(tmp_path, {"mcpServers": {}, **theirs, "expose": "all", "audit": {"keep": "1d"}})
+    wanted = tuple(
+        f'"{key}" stands outside of "pegboard", where nothing reads it: move it there' for key in ("expose", "audit")
+    )
+    assert (settings.remarks, settings.own_remarks) == (wanted, wanted)
+    both = settings_of(tmp_path, {"mcpServers": {"A-B": {"command": "x"}}, "tools": {"deny": ["x"]}})
+    assert [remark[:7] for remark in both.own_remarks] == ['"tools"']
+    assert len(both.remarks) == 2
+
+
+@pytest.mark.parametrize("auth", [{"required": True}, {"required": "remote"}, {"rules": []}, {"issuers": []}])
+def test_a_door_that_is_closed_in_the_wrong_place_opens_nothing(tmp_path: Path, auth: dict[str, Any]) -> None:
+    """A file that asks for tokens where nobody reads it is refused: it would be a gateway that everybody may use."""
+    with pytest.raises(ConfigError, match=r'pegboard.json:1:\d+: auth stands outside of "pegboard"'):
+        settings_of(tmp_path, {"mcpServers": {}, "auth": auth})
+
+
+@pytest.mark.parametrize("auth", [{"required": False}, {}, {"provider": "x"}, "oauth"])
+def test_what_asks_for_no_door_stops_nothing(tmp_path: Path, auth: object) -> None:
+    """A key `auth` that says nothing of ours may be another program's: it is told, and the file is used."""
+    settings = settings_of(tmp_path, {"mcpServers": {}, "auth": auth})
+    assert [remark[:6] for remark in settings.own_remarks] == ['"auth"']
+
+
 # Names
 
 

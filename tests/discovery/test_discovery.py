@@ -528,7 +528,10 @@ async def test_people_and_programs_get_the_same_answers(tmp_path: Path) -> None:
     ):
         found = await data(client, "tool_find", {"query": "send mail", "limit": 4})
         answer = await http.get(f"{gateway.url}/api/tools/search", params={"q": "send mail", "limit": 4})
-        assert answer.json() == {"success": True, "data": found}
+        shown = answer.json()
+        # For people there is what each costs in a prompt, too.
+        assert all(hit.pop("tokens") > 0 for hit in shown["data"]["tools"])
+        assert shown == {"success": True, "data": found}
         for wrong in (
             {},
             {"q": "x", "limit": "0"},

@@ -30,9 +30,11 @@ curl -X POST http://127.0.0.1:7420/api/tools/time__get_current_time/call \\
 
 `GET /api/events` tells what changes, as server-sent events. The first event is `hello`; then each event names what is
 another now: `server` (its name and state), `call` (who called what, how it went, how long it took), `tools`, `config`,
-`sessions`, `logins`, `storage`, `memory`, `tasks`. Values are read from the other addresses, which say who may see
-what. Whoever comes back sends `Last-Event-ID`. `resync` means that something may have been missed, and that all has to
-be read anew: events are kept only while somebody reads them.
+`sessions`, `logins`, `tokens`, `storage`, `memory`, `tasks`, and `changes` (of which server, and how many definitions
+are to be looked at). Values are read from the other addresses, which say who
+may see what; that there was something else does not show: neither what changed of a tool, nor a memory in a namespace,
+that one may not see. Whoever comes back sends `Last-Event-ID`. `resync` means that
+something may have been missed, and that all has to be read anew: events are kept only while somebody reads them.
 
 A call with `Accept: text/event-stream` is answered by `progress` while it runs and `result` at the end. `input` means
 that the server asks something: send the call again with the same arguments, `inputResponses` with an answer for each

@@ -52,10 +52,11 @@ async def test_progress_comes_before_the_result(tmp_path: Path, kind: str) -> No
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_question_is_answered_with_the_next_round(tmp_path: Path, kind: str) -> None:
-    """What is asked comes with a state; both go back with the answers, whichever era the server is of."""
+    """What is asked comes with a state; both go back with the answers, whichever era the server is of. The audit tells
+    a round that asked from the one that ended the call."""
     with every_server([kind], features=["tools", "asking"]) as servers:
         async with (
-            open_gateway(tmp_path, servers) as gateway,
+            open_gateway(tmp_path, servers, audit={}) as gateway,
             httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http,
         ):
             arguments = {"who": "Ada"}
@@ -64,9 +65,29 @@ async def test_a_question_is_answered_with_the_next_round(tmp_path: Path, kind: 
             answer = {"action": "accept", "content": {"name": "Grace"}}
             round_two = {"inputResponses": {key: answer}, "requestState": first["data"]["requestState"]}
             ((last, result),) = await call(http, f"{kind}__ask_form", arguments=arguments, **round_two)
+            records = (await http.get("/api/calls?kind=call")).json()["data"]["records"]
+            total = (await http.get("/api/stats")).json()["data"]["total"]
+    assert [record["outcome"] for record in records] == ["ok", "input_required"]
+    assert total["errors"] == 0
     assert (asked, question["method"]) == ("input", "elicitation/create")
     assert "Ada" in question["params"]["message"]
     assert (last, "Grace" in text_of(result)) == ("result", True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_question_may_lead_to_a_page(tmp_path: Path, kind: str) -> None:
+    """Its address is told, and that somebody has been there goes back."""
+    with every_server([kind], features=["tools", "asking"]) as servers:
+        async with (
+            open_gateway(tmp_path, servers) as gateway,
+            httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http,
+        ):
+            ((asked, first),) = await call(http, f"{kind}__ask_url", arguments={"who": "Ada"})
+            ((key, question),) = first["data"]["inputRequests"].items()
+            round_two = {"inputResponses": {key: {"action": "accept"}}, "requestState": first["data"]["requestState"]}
+            ((last, result),) = await call(http, f"{kind}__ask_url", arguments={"who": "Ada"}, **round_two)
+    assert (asked, question["params"]["url"]) == ("input", "https://example.com/pay?q=ü")
+    assert (last, "accept" in text_of(result)) == ("result", True)
 
 
 async def test_what_goes_wrong_is_the_result(tmp_path: Path) -> None:
@@ -81,6 +102,39 @@ async def test_what_goes_wrong_is_the_result(tmp_path: Path) -> None:
             odd = await http.post("/api/tools/x/call", json={"requestState": "x"})
     assert (kind, unknown["success"], unknown["error"]["code"]) == ("result", False, "TOOL_NOT_FOUND")
     assert (bad.status_code, odd.status_code) == (400, 400)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_progress_is_numbers_and_a_text(tmp_path: Path, kind: str) -> None:
+    """Whatever else a server says instead is not told: whoever shows it counts on that."""
+    also = [
+        {"progress": {"a": 1}, "total": [1]},
+        {"progress": "4"},
+        {"progress": True},
+        {"message": "four"},
+        {"progress": 4, "total": [1], "message": {"a": 1}},
+        {"progress": 5.5, "total": 6, "message": "five"},
+    ]
+    with every_server([kind]) as servers:
+        async with (
+            open_gateway(tmp_path, servers) as gateway,
+            httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http,
+        ):
+            *progress, _ = await call(http, f"{kind}__progress", arguments={"steps": 0, "also": also})
+    assert [data for _, data in progress] == [{"progress": 4}, {"progress": 5.5, "total": 6, "message": "five"}]
+
+
+@pytest.mark.parametrize("odd", [None, {}, [], "x", {"q": None}, {"q": {}}, {"q": {"method": 1}}])
+async def test_questions_that_are_none_are_a_failure(tmp_path: Path, odd: Any) -> None:
+    """Nobody could answer them."""
+    with every_server(["http_modern"], features=["tools", "asking"]) as servers:
+        async with (
+            open_gateway(tmp_path, servers) as gateway,
+            httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http,
+        ):
+            ((kind, said),) = await call(http, "http_modern__ask_form", arguments={"odd": odd})
+    assert (kind, said["success"], said["error"]["code"]) == ("result", False, "TOOL_EXECUTION_FAILED")
+    assert "sent an answer that cannot be used" in said["error"]["message"]
 
 
 async def test_whoever_goes_away_cancels_the_call(tmp_path: Path) -> None:

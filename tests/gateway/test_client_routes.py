@@ -93,6 +93,34 @@ async def test_a_file_that_changed_since_the_preview_is_a_conflict(tmp_path: Pat
         assert file.read_text() == "{}"
 
 
+async def test_an_install_tells_where_the_old_file_is(tmp_path: Path, file: Path) -> None:
+    """What it held before, for whoever wants it back; of a new file there is nothing."""
+    async with rest(tmp_path) as (http, _):
+        written = await post(http, "cursor/install")
+        assert Path(written["backup"]).read_text() == CONTENT
+        assert Path(written["backup"]).stat().st_mode & 0o777 == 0o600
+        assert (await post(http, "windsurf/install"))["backup"] is None
+
+
+async def test_an_uninstall_is_previewed(tmp_path: Path, file: Path) -> None:
+    """Nothing is written, no value but ours is shown, and of a file that has changed since nothing is taken out."""
+    async with rest(tmp_path) as (http, gateway):
+        await post(http, "cursor/install")
+        installed = file.read_text()
+        preview = await post(http, "cursor/uninstall", preview=True)
+        assert (preview["outcome"], preview["exact"]) == ("remove", True)
+        assert f"{gateway.url}/mcp/cursor" in preview["diff"]
+        assert "hunter2" not in json.dumps(preview)
+        assert file.read_text() == installed
+        file.write_text(changed := installed.replace('"command": "x"', '"command": "y"'))
+        status, message = await refusal(http, "cursor/uninstall", digest=preview["digest"])
+        assert (status, message) == (409, "the file has changed since the preview; nothing was written")
+        assert file.read_text() == changed
+        again = await post(http, "cursor/uninstall", preview=True)
+        await post(http, "cursor/uninstall", digest=again["digest"])
+    assert file.read_text() == CONTENT.replace('"command": "x"', '"command": "y"')
+
+
 async def test_an_entry_of_somebody_else_is_a_conflict(tmp_path: Path, file: Path) -> None:
     """Unless it is forced."""
     async with rest(tmp_path) as (http, _):
@@ -136,6 +164,7 @@ WRONG: list[tuple[str, dict[str, Any], int, str]] = [
     ("cursor/install", {"scope": "world"}, 400, "scope must be user or project"),
     ("cursor/install", {"scope": "project"}, 400, "project: the scope `project` needs the folder"),
     ("cursor/install", {"scope": "project", "project": "here"}, 400, "project: it must be an absolute path"),
+    ("cursor/preview", {"scope": "project", "project": "//there/share"}, 400, "project: it must be a folder of this"),
     ("cursor/install", {"force": "yes"}, 400, "force must be true or false"),
     ("cursor/install", {"board": "a/b"}, 400, "board takes letters, digits"),
     ("cursor/install", {"digest": 5}, 400, "digest must be a text"),

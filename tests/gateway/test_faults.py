@@ -131,7 +131,7 @@ async def test_an_answer_of_fifty_megabytes_is_one_clear_error(tmp_path: Path) -
     """It is read past without being kept, and a call beside it is not hurt."""
     async with open_gateway(tmp_path, {"bad": toy()}) as gateway, http_client(gateway.mcp) as client:
         await client.names()
-        error = error_of(await client.call("bad__misbehave", {"how": "huge", "size": 50_000_000}, timeout=60))
+        error = error_of(await client.call("bad__misbehave", {"how": "huge", "size": 80_000_000}, timeout=60))
         assert "the limit is" in error["message"]
         await unhurt(client, "bad")
 
@@ -225,7 +225,7 @@ HTTP_FAULTS = {
         False,
     ),
     "redirect": (Manners(redirect="http://other.example/mcp"), "http://other.example/mcp", "TOOL_UNAVAILABLE", False),
-    "too_large": (Manners(status=200, body=b" " * 33_600_000), "larger than", "TOOL_EXECUTION_FAILED", False),
+    "too_large": (Manners(status=200, body=b" " * 67_200_000), "larger than", "TOOL_EXECUTION_FAILED", False),
 }
 
 

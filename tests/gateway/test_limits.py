@@ -168,7 +168,7 @@ async def test_limits_of_one_server_leave_the_others(tmp_path: Path) -> None:
                 )
             for _ in range(3):
                 assert "isError" not in await client.call("two__echo", {})
-            text = (await http.get("/metrics")).text
+            text = gateway.board.metrics.text([], 0, 0)
     assert 'pegboard_rate_limited_total{scope="server"} 4\n' in text
     assert 'pegboard_calls_total{server="one",outcome="limited"} 4\n' in text
 

@@ -86,11 +86,12 @@ async def test_examples_are_taken(tmp_path: Path) -> None:
     async with open_gateway(tmp_path, {"one": toy()}, workspace=str(tmp_path), **SETTINGS) as gateway:
         async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
             for (method, path), body in bodies.items():
-                if path.startswith("/api/servers/{name}/login"):
-                    # It needs a server that one signs in to: `tests/login` has one.
+                if path.startswith(("/api/servers/{name}/login", "/api/registry/{name}")):
+                    # They need a server that one signs in to, and a registry: `tests/login` and `tests/mcp_registry`.
                     continue
                 # Of some routes the name is a server's, or a token's.
                 target = path.replace("/api/servers/{name}", "/api/servers/one").replace("/api/tokens/{name}", token)
+                target = target.replace("/api/changes/{name}", "/api/changes/one")
                 for placeholder, value in filled.items():
                     target = target.replace(placeholder, value)
                 answer = await http.request(method.upper(), target, json=body)

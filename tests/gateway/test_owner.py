@@ -22,12 +22,14 @@ ADMINS = [route for route in route_table() if isinstance(route, ApiRoute) and ro
 
 
 def test_routes_that_write_the_files_of_this_machine_are_the_owners() -> None:
-    """Those that read and change the config files of clients."""
+    """Those that read and change the config files of clients, and take over the servers in them."""
     assert {(route.method, route.path) for route in OWNERS} == {
         ("GET", "/api/clients"),
         ("POST", "/api/clients/{id}/preview"),
         ("POST", "/api/clients/{id}/install"),
         ("POST", "/api/clients/{id}/uninstall"),
+        ("GET", "/api/import"),
+        ("POST", "/api/import"),
     }
 
 

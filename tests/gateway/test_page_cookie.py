@@ -10,6 +10,8 @@ import pytest
 
 from auth.asking import modern_request
 from harness import LIMIT, Gateway, open_gateway, toy
+from pegboard.auth import page_cookie
+from pegboard.storage import StorageError
 
 pytestmark = pytest.mark.anyio
 
@@ -22,6 +24,26 @@ async def whoami(http: httpx2.AsyncClient) -> tuple[int, str]:
     answer = await http.get("/api/whoami")
     said = answer.json()
     return answer.status_code, said["data"]["name"] if said["success"] else said["error"]["message"]
+
+
+def sealed_of(http: httpx2.AsyncClient) -> str:
+    """The value of the cookie that a browser keeps."""
+    (cookie,) = http.cookies.jar
+    assert cookie.value is not None
+    return cookie.value
+
+
+def cookies(gateway: Gateway, *values: str) -> dict[str, str]:
+    """The header that sends these values as cookies of the page."""
+    port = gateway.url.rpartition(":")[2]
+    return {"cookie": "; ".join(f"pegboard_{port}={value}" for value in values)}
+
+
+async def whoami_with(gateway: Gateway, *values: str) -> tuple[int, str]:
+    """Who somebody is with these cookies and nothing else."""
+    async with browser(gateway) as http:
+        http.headers.update(cookies(gateway, *values))
+        return await whoami(http)
 
 
 async def test_a_token_is_given_once(tmp_path: Path) -> None:
@@ -75,39 +97,108 @@ async def test_a_cookie_that_is_none_of_ours_lets_nobody_in(tmp_path: Path, valu
 
 async def test_a_cookie_ends_with_its_token(tmp_path: Path) -> None:
     """Removed or rotated, at the next request."""
-    async with open_gateway(tmp_path, {}) as gateway, browser(gateway) as http, browser(gateway) as owner:
+    async with open_gateway(tmp_path, {}, auth={"required": True}) as gateway, browser(gateway) as http:
+        admin = await gateway.token("admin", admin=True)
         for method, path in (("DELETE", "/api/tokens/weak"), ("POST", "/api/tokens/weak/rotate")):
             weak = await gateway.token("weak")
             await http.post("/api/session", headers=weak)
             assert await whoami(http) == (200, "weak")
-            assert (await owner.request(method, path)).status_code == 200
+            async with browser(gateway) as owner:
+                assert (await owner.request(method, path, headers=admin)).status_code == 200
             assert (await whoami(http))[0] == 401
-            # Forgotten, so that the user of this machine is who they are.
-            assert await whoami(http) == (200, "local")
+            assert not list(http.cookies.jar)
 
 
 async def test_a_cookie_is_good_after_a_restart(tmp_path: Path) -> None:
-    """And at every gateway on the same storage."""
-    async with open_gateway(tmp_path, {}) as gateway, browser(gateway) as http:
+    """And at every gateway on the same storage, until somebody signs out at one of them."""
+    locked = {"required": True}
+    async with open_gateway(tmp_path, {}, auth=locked) as gateway, browser(gateway) as http:
         weak = await gateway.token("weak")
         await http.post("/api/session", headers=weak)
-        (sealed,) = [cookie.value for cookie in http.cookies.jar]
-    async with open_gateway(tmp_path, {}) as gateway, browser(gateway) as http:
-        assert sealed is not None
-        http.cookies.set(f"pegboard_{gateway.url.rpartition(':')[2]}", sealed)
+        sealed = sealed_of(http)
+    async with open_gateway(tmp_path, {}, auth=locked) as one, open_gateway(tmp_path, {}, auth=locked) as two:
+        for gateway in (one, two):
+            assert await whoami_with(gateway, sealed) == (200, "weak")
+        async with browser(one) as http:
+            answer = await http.delete("/api/session", headers=cookies(one, sealed))
+            assert answer.status_code == 200
+        for gateway in (one, two):
+            assert (await whoami_with(gateway, sealed))[0] == 401
+
+
+async def test_a_copy_of_a_cookie_ends_at_sign_out(tmp_path: Path) -> None:
+    """Whoever was given one has nothing any more; somebody else's session with the same token goes on."""
+    async with open_gateway(tmp_path, {}, auth={"required": True}) as gateway:
+        weak = await gateway.token("weak")
+        async with browser(gateway) as http, browser(gateway) as other:
+            await http.post("/api/session", headers=weak)
+            await other.post("/api/session", headers=weak)
+            copy = sealed_of(http)
+            assert await whoami_with(gateway, copy) == (200, "weak")
+            await http.delete("/api/session")
+            assert (await whoami_with(gateway, copy))[0] == 401
+            assert await whoami(other) == (200, "weak")
+
+
+async def test_a_copy_of_a_cookie_ends_by_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one of a token that never expires: what a browser forgets by itself, the gateway does, too."""
+    monkeypatch.setattr(page_cookie, "_DAYS_30", 0.0)
+    async with open_gateway(tmp_path, {}, auth={"required": True}) as gateway, browser(gateway) as http:
+        value = (await http.post("/api/session", headers=await gateway.token("weak"))).headers["set-cookie"]
+        assert (await whoami_with(gateway, value.partition("=")[2].partition(";")[0]))[0] == 401
+
+
+async def test_known_sessions_go_on_while_storage_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As tokens do; one that is not known lets nobody in."""
+    async with open_gateway(tmp_path, {}, auth={"required": True}) as gateway, browser(gateway) as http:
+        weak = await gateway.token("weak")
+        await http.post("/api/session", headers=weak)
+        unseen = sealed_of(http)
+        await http.post("/api/session", headers=weak)
         assert await whoami(http) == (200, "weak")
 
+        async def fail(*_: object) -> bool:
+            raise StorageError("away", "bring it back")
 
-async def test_of_two_cookies_none_counts(tmp_path: Path) -> None:
-    """Another server of this host may have set one of them, to have somebody act for it."""
+        monkeypatch.setattr(gateway.board.storage.page_sessions, "has", fail)
+        assert await whoami(http) == (200, "weak")
+        assert (await whoami_with(gateway, unseen))[0] == 401
+
+
+async def test_the_user_of_this_machine_stays_who_they_are(tmp_path: Path) -> None:
+    """Another server of this host can give their browser any cookie: garbage, or one of its own token."""
     async with open_gateway(tmp_path, {}) as gateway, browser(gateway) as http:
-        weak = await gateway.token("weak")
-        await http.post("/api/session", headers=weak)
-        (cookie,) = http.cookies.jar
-        name, value = cookie.name, cookie.value
-        http.cookies.clear()
-        twice = await http.get("/api/whoami", headers={"cookie": f"{name}={value}; {name}={value}"})
-    assert twice.json()["data"]["name"] == "local"
+        await http.post("/api/session", headers=await gateway.token("weak"))
+        for value in (sealed_of(http), "garbage", ""):
+            assert await whoami_with(gateway, value) == (200, "local")
+
+
+async def test_cookies_of_others_do_not_stand_in_the_way(tmp_path: Path) -> None:
+    """Ours comes last, as it is for the widest path; what is not good is passed over, wherever it stands."""
+    async with open_gateway(tmp_path, {}, auth={"required": True}) as gateway, browser(gateway) as http:
+        sealed: dict[str, str] = {}
+        for name in ("mine", "theirs"):
+            await http.post("/api/session", headers=await gateway.token(name))
+            sealed[name] = sealed_of(http)
+        for values in (["garbage", sealed["mine"]], [sealed["mine"], "garbage"], [sealed["theirs"], sealed["mine"]]):
+            assert await whoami_with(gateway, *values) == (200, "mine")
+        many = ["garbage"] * 50
+        assert await whoami_with(gateway, *many, sealed["mine"]) == (200, "mine")
+
+
+async def test_cookies_that_let_nobody_in_are_forgotten_wherever_they_are(tmp_path: Path) -> None:
+    """A browser forgets one for the path that it was set for alone; and garbage is no bad token that is counted."""
+    async with open_gateway(tmp_path, {}, auth={"required": True}) as gateway, browser(gateway) as http:
+        for _ in range(30):
+            assert (await whoami_with(gateway, "garbage"))[0] == 401
+        answer = await http.get("/api/whoami", headers=cookies(gateway, "garbage"))
+        assert answer.status_code == 401
+    forgotten = [value for name, value in answer.headers.multi_items() if name == "set-cookie"]
+    assert {value.split("; ")[1] for value in forgotten if "Max-Age=0" in value} == {
+        "Path=/",
+        "Path=/api",
+        "Path=/docs",
+    }
 
 
 async def test_nobody_signs_in_without_a_token(tmp_path: Path) -> None:

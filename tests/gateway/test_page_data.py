@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,8 @@ import pytest
 from harness import LIMIT, MODERN, Entry, Gateway, http_client, open_gateway, toy
 from pegboard.audit import statistics
 from pegboard.audit.statistics import POINTS, Statistics
+from pegboard.client_configs.check import check_target
+from pegboard.client_configs.entries import EntryTarget
 
 pytestmark = pytest.mark.anyio
 
@@ -72,6 +77,42 @@ async def test_statistics_tell_what_tools_cost_and_how_calls_went(tmp_path: Path
     assert of_two["total"]["calls"] == 0
 
 
+async def test_a_list_of_our_own_check_saves_nobody_a_prompt(tmp_path: Path) -> None:
+    """When a client is connected, Pegboard asks as that client will ask, to see whether it answers."""
+    async with rest(tmp_path, {"one": toy()}) as (http, gateway):
+        await gateway.board.discover_all_tools()
+        found = await asyncio.to_thread(check_target, EntryTarget(url=gateway.mcp))
+        assert (found.problem, found.tools) == (None, (await read(http, "/api/tools"))["total"])
+        assert (await read(http, "/api/stats"))["tokens"]["lists"] == 0
+
+
+async def test_a_tool_costs_the_same_on_every_screen(tmp_path: Path) -> None:
+    """With the name that clients know it by, also where it is denied and so in no list."""
+    servers = {"one": toy(), "two": toy({"tools": {"deny": ["echo"]}}), "bare": toy({"prefix": False}, tools=["own"])}
+    async with rest(tmp_path, servers) as (http, gateway):
+        await gateway.board.discover_all_tools()
+        listed = {row["name"]: row["tokens"] for row in (await read(http, "/api/tools"))["tools"]}
+        offers = {
+            name: {row["name"]: row["tokens"] for row in (await read(http, f"/api/servers/{name}"))["offers"]}
+            for name in servers
+        }
+    assert offers["one"]["echo"] == offers["two"]["echo"] == listed["one__echo"]
+    assert offers["bare"]["own"] == listed["own"]
+
+
+async def test_a_token_is_given_as_many_tools_as_there_are(tmp_path: Path) -> None:
+    """Those that find others count as they do everywhere else."""
+    async with rest(tmp_path, {"one": toy()}, toolsets=["discovery"]) as (http, gateway):
+        await gateway.board.discover_all_tools()
+        token = await gateway.token("any")
+        gives = (await read(http, "/api/whoami"))["gives"]
+        theirs = (await read(http, "/api/whoami", headers=token))["gives"]
+        total = (await read(http, "/api/tools"))["total"]
+        assert gives["tools"] == gives["of"] == theirs["tools"] == (await read(http, "/api/status"))["tools"] == total
+        none = (await read(http, "/api/whoami", headers=await gateway.token("none", servers=[])))["gives"]
+    assert none["tools"] == none["finding"] > 0
+
+
 async def test_statistics_of_a_weak_token_are_its_own(tmp_path: Path) -> None:
     """Other servers, and other people's calls, are not counted."""
     async with rest(tmp_path, {"one": toy(), "two": toy()}, audit={}) as (http, gateway):
@@ -99,6 +140,30 @@ async def test_of_more_calls_than_can_be_counted_the_newest_count(
     assert ([row["name"] for row in stats["tools"]], stats["cut"]) == (["new"], True)
 
 
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("since=999999999w", "since must be between the years 1970 and 9999"),
+        ("since=0001-01-01T00:00%2B23:59", "since must be between the years 1970 and 9999"),
+        ("since=bananas", "since must be like"),
+        (f"server={'*a' * 101}", "server has more than 200 characters"),
+        (f"tool={'*a' * 101}", "tool has more than 200 characters"),
+    ],
+)
+async def test_what_statistics_are_asked_for_is_checked(tmp_path: Path, query: str, said: str) -> None:
+    """A moment that no calendar has, a pattern that is longer than any name."""
+    async with rest(tmp_path, {}, audit={}) as (http, _):
+        assert said in await read(http, f"/api/stats?{query}", 400)
+
+
+async def test_words_that_tools_are_chosen_by_are_so_many(tmp_path: Path) -> None:
+    """Each is looked for in every tool."""
+    async with rest(tmp_path, {"one": toy()}) as (http, gateway):
+        await gateway.board.discover_all_tools()
+        assert (await read(http, "/api/tools?words=ECHO%20one"))["total"] == 1
+        assert "words has more than" in await read(http, f"/api/tools?words={'a%20' * 501}", 400)
+
+
 async def test_without_the_audit_it_is_said_that_nothing_is_known(tmp_path: Path) -> None:
     """Rather than that nobody called anything."""
     async with rest(tmp_path, {"one": toy()}) as (http, _):
@@ -118,6 +183,7 @@ async def test_sessions_are_listed_for_whoever_may_know_of_them(tmp_path: Path) 
     assert (session["client"], session["protocolVersion"], session["loaded"]) == ("raw", "2025-11-25", 1)
     assert session["principal"] == {"id": "local", "name": "local"}
     assert len(session["id"]) == 12
+    assert abs(datetime.fromisoformat(session["since"]).timestamp() - time.time()) < LIMIT
 
 
 async def test_a_board_is_read_and_changed(tmp_path: Path) -> None:
@@ -137,6 +203,35 @@ async def test_a_board_is_read_and_changed(tmp_path: Path) -> None:
         changed = (await http.patch("/api/boards/mine", json={"unload": ["one__echo"]})).json()["data"]
         assert (changed["tools"], changed["unloaded"]) == ([], ["one__echo"])
         assert (await http.get("/api/boards/%20")).status_code == 404
+
+
+async def test_boards_are_listed_for_those_who_may_use_them(tmp_path: Path) -> None:
+    """Each with its tools: one's own and those that one shares, and of those only what one may see; the
+    board that a session has for itself never, the named one that it uses even without tools."""
+    own = {"expose": "search", "toolsets": ["discovery"]}
+    async with rest(tmp_path, {"one": toy(), "two": toy()}, **own) as (http, gateway):
+        await gateway.board.discover_all_tools()
+        weak = await gateway.token("weak", servers=["two"], boards=["shared", "hidden"])
+        for name, tool in (("shared", "two__echo"), ("hidden", "one__echo"), ("private", "two__echo")):
+            await http.patch(f"/api/boards/{name}", json={"load": [tool]})
+        await http.patch("/api/boards/mine", json={"load": ["two__pid"]}, headers=weak)
+        async with http_client(gateway.mcp, "2025-11-25") as one, http_client(f"{gateway.mcp}/empty", "2025-11-25"):
+            await one.call("tool_load", {"names": ["one__echo"]})
+            every = (await read(http, "/api/boards"))["boards"]
+        seen = (await read(http, "/api/boards", headers=weak))["boards"]
+    assert [row["name"] for row in every] == ["empty", "hidden", "private", "shared"]
+    assert seen == [{"name": "mine", "tools": ["two__pid"]}, {"name": "shared", "tools": ["two__echo"]}]
+
+
+async def test_what_a_tool_costs_is_told_with_it(tmp_path: Path) -> None:
+    """In the list, in what was found, and of one tool, the same."""
+    async with rest(tmp_path, {"one": toy()}, toolsets=["discovery"]) as (http, gateway):
+        await gateway.board.discover_all_tools()
+        (listed,) = [row for row in (await read(http, "/api/tools"))["tools"] if row["name"] == "one__echo"]
+        found = (await read(http, "/api/tools/search?q=echo"))["tools"][0]
+        whole = await read(http, "/api/tools/one__echo")
+    assert found["name"] == "one__echo"
+    assert listed["tokens"] == found["tokens"] == whole["tokens"] > 0
 
 
 async def test_a_shared_board_names_nothing_that_one_may_not_see(tmp_path: Path) -> None:
@@ -177,16 +272,54 @@ async def test_memories_are_shown_as_a_graph(tmp_path: Path) -> None:
     assert ({node["key"] for node in every["nodes"]}, len(every["links"])) == ({"a", "b", "c", "d", "x"}, 4)
 
 
-async def test_a_graph_is_of_a_namespace_that_one_has(tmp_path: Path) -> None:
+async def test_a_memory_is_shown_whole(tmp_path: Path) -> None:
+    """All of its text and its links, as they were written, where memory_get cuts; looking counts for nothing."""
+    links = [{"key": f"target:{number}", "type": "next", "term": "", "weight": number % 3 / 2} for number in range(300)]
+    async with rest(tmp_path, {}, toolsets=["memory"]) as (http, _):
+        memory = {"key": "a/b", "summary": "s" * 4000, "text": "ä\n" * 50_000, "links": links}
+        assert (await http.post("/api/memories", json=memory)).status_code == 201
+        cut = await read(http, "/api/memories/a%2Fb")
+        whole = await read(http, "/api/memory/whole?key=a%2Fb")
+        assert "key" in await read(http, "/api/memory/whole", 400)
+        assert "other" in await read(http, "/api/memory/whole?key=a&other=1", 400)
+        await read(http, "/api/memory/whole?key=nobody", 404)
+    assert len(cut["text"]) < len(memory["text"])
+    assert {name: whole[name] for name in memory} == memory
+    assert (whole["version"], whole["meta"]["access_count"], "moreLinks" in whole) == (1, 1, False)
+
+
+async def test_what_is_shown_is_of_a_namespace_that_one_has(tmp_path: Path) -> None:
     """Another one is refused as it is everywhere."""
     async with rest(tmp_path, {}, toolsets=["memory"]) as (http, gateway):
         await http.post("/api/memories", json={"key": "a", "namespace": "theirs"})
         own = await gateway.token("own", toolsets=["memory"], namespaces=["mine"])
         assert (await read(http, "/api/memory/graph", headers=own))["nodes"] == []
         await read(http, "/api/memory/graph?namespace=theirs", 403, own)
+        await read(http, "/api/memory/whole?key=a", 404, own)
+        await read(http, "/api/memory/whole?key=a&namespace=theirs", 403, own)
+        lister = await gateway.token("lister", tools=["memory_list"])
+        await read(http, "/api/memory/graph", headers=lister)
+        await read(http, "/api/memory/whole?key=a&namespace=theirs", 403, lister)
         few = await gateway.token("few", toolsets=["memory"], rate="1/h")
         await read(http, "/api/memory/graph", headers=few)
         await read(http, "/api/memory/graph", 429, few)
         none = await gateway.token("none", toolsets=["discovery"])
         await read(http, "/api/memory/graph", 501, none)
         assert len((await read(http, "/api/memory/graph?namespace=theirs"))["nodes"]) == 1
+
+
+async def test_metrics_of_whoever_is_no_admin_count_nothing_that_others_do(tmp_path: Path) -> None:
+    """Only the states of their servers, and how many tools they have; an admin has all, and so has this machine."""
+    async with rest(tmp_path, {"one": toy(), "two": toy()}) as (http, gateway):
+        await gateway.board.discover_all_tools()
+        await http.post("/api/tools/one__echo/call", json={"arguments": {"text": "a"}})
+        weak, any_tool = await gateway.token("weak", servers=["two"]), await gateway.token("any")
+        admin = await gateway.token("admin", admin=True)
+        texts = [(await http.get("/metrics", headers=each)).text for each in (weak, any_tool, admin, None)]
+        listed = await read(http, "/api/tools", headers=weak)
+    names = [{line.partition("{")[0].split()[0] for line in text.splitlines() if line[0] != "#"} for text in texts]
+    assert names[0] == names[1] == {"pegboard_server_state", "pegboard_tools"}
+    assert 'server="one"' not in texts[0]
+    assert f"pegboard_tools {listed['total']}" in texts[0]
+    assert 'pegboard_calls_total{server="one",outcome="ok"} 1' in texts[2]
+    assert names[2] == names[3] > names[0]

@@ -291,3 +291,26 @@ async def test_a_config_that_cannot_be_written_is_unavailable(tmp_path: Path) ->
         assert "it cannot be written" in message
         assert gateway.board.servers["one"].spec.enabled
         assert gateway.config.read_bytes() == before
+
+
+async def test_answers_are_for_whoever_asked_alone(tmp_path: Path) -> None:
+    """Good ones, refusals and streams: no browser keeps one, takes it for a script, or gives it to another site."""
+    wanted = {
+        "cache-control": "no-store",
+        "cross-origin-resource-policy": "same-origin",
+        "x-content-type-options": "nosniff",
+    }
+    async with open_gateway(tmp_path, {}, auth={"required": True}) as gateway:
+        token = await gateway.token()
+        async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
+            for path, headers, status in (
+                ("/api/servers", token, 200),
+                ("/api/servers", {}, 401),
+                ("/api/servers/nothing", token, 404),
+                ("/api/nothing", token, 404),
+                ("/api/events", token, 200),
+            ):
+                async with http.stream("GET", path, headers=headers) as answer:
+                    assert answer.status_code == status
+                    found = [(name, value) for name, value in answer.headers.multi_items() if name in wanted]
+                    assert sorted(found) == sorted(wanted.items()), path

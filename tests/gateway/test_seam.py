@@ -45,14 +45,6 @@ async def own_tool(_: Gateway, client: RawClient, __: httpx2.AsyncClient) -> Any
     return await client.request("tools/call", {"name": "memory_list", "arguments": {}})
 
 
-async def own_route(_: Gateway, __: RawClient, http: httpx2.AsyncClient) -> Any:
-    return (await http.get("/api/memories")).raise_for_status()
-
-
-async def search(_: Gateway, __: RawClient, http: httpx2.AsyncClient) -> Any:
-    return (await http.get("/api/tools/search", params={"q": "echo"})).raise_for_status()
-
-
 @pytest.mark.parametrize(
     ("entrance", "tool", "owner"),
     [
@@ -62,8 +54,6 @@ async def search(_: Gateway, __: RawClient, http: httpx2.AsyncClient) -> Any:
         (rest, "one__echo", "one"),
         (python, "one__echo", "one"),
         (own_tool, "memory_list", "pegboard"),
-        (own_route, "memory_list", "pegboard"),
-        (search, "tool_find", "pegboard"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

@@ -147,6 +147,8 @@ async def test_an_entry_is_changed_in_place_and_removed(tmp_path: Path) -> None:
         ("POST", "/api/servers", {"text": "{"}, 400, "not JSON"),
         ("POST", "/api/servers", {"text": 5}, 400, "text must be a text"),
         ("POST", "/api/servers/check", {}, 400, "text must be a text"),
+        ("POST", "/api/servers/check", {"text": "a" * 262_145}, 400, "more than 262,144 characters"),
+        ("POST", "/api/servers", {"text": "a" * 262_145}, 400, "more than 262,144 characters"),
         ("POST", "/api/servers/check", {"text": '{"a": {"command": "x"}, "b": {"url": "y"}}', "name": "n"}, 400, "one"),
         ("PATCH", "/api/servers/one", {}, 400, "nothing to change"),
         ("PATCH", "/api/servers/one", {"timeout": "soon"}, 400, "must be a number of seconds"),

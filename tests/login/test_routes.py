@@ -59,7 +59,7 @@ async def test_a_sign_in_from_its_begin_to_its_end(gateway: Gateway, http: httpx
     called = await http.post("/api/tools/guarded__echo/call", json={"arguments": {"text": "hello"}})
     assert called.status_code == 200, called.text
     (row,) = (await http.get("/api/logins")).json()["data"]["logins"]
-    assert (row["server"], row["state"], row["scopes"]) == ("guarded", "live", ["mcp"])
+    assert (row["server"], row["state"], row["scopes"], row["yours"]) == ("guarded", "live", ["mcp"], True)
     assert row["issuer"] == begun["url"].partition("/auth")[0]
     ended = (await http.delete(_LOGIN)).json()["data"]
     assert ended == {"server": "guarded", "signedOut": 1, "revoked": True}
@@ -177,7 +177,10 @@ async def test_each_user_signs_in_for_themselves(tmp_path: Path, protected: Prot
             assert done.json()["data"]["state"] == "done"
             assert len((await http.get("/api/logins", headers=alice)).json()["data"]["logins"]) == 1
             (seen,) = (await http.get("/api/logins")).json()["data"]["logins"]
-            assert seen["who"] == "token alice"
+            assert (seen["who"], seen["yours"]) == ("token alice", False)
+            assert (await http.get("/api/servers")).json()["data"]["servers"][0]["perUser"] is True
+            (own,) = (await http.get("/api/logins", headers=alice)).json()["data"]["logins"]
+            assert own["yours"] is True
             assert (await http.get("/api/logins", headers=bob)).json()["data"]["logins"] == []
             none = (await http.delete(_LOGIN, headers=bob)).json()["data"]
             assert (none["signedOut"], none["others"]) == (0, 0)

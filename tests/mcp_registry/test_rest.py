@@ -66,6 +66,34 @@ async def test_a_server_with_the_entry_it_would_become(tmp_path: Path) -> None:
         assert gateway.config.read_text().count("weather") == 0
 
 
+async def test_an_entry_is_made_with_answers(tmp_path: Path) -> None:
+    """What was answered stands at its place; secrets stay variables; what does not fit is refused in words."""
+    answers = {"units": "imperial", "place": "Lisbon", "WEATHER_CACHE": "/tmp/w", "WEATHER_KEY": "tulip"}
+    with registry_of(ALL) as registry:
+        async with open_gateway(tmp_path, {}, registry=registry.url) as gateway:
+            async with httpx2.AsyncClient(base_url=gateway.url, timeout=LIMIT) as http:
+                made = (await http.post(f"/api/registry/{NAME}", json={"answers": answers})).json()["data"]
+                assert made["entry"]["args"][-4:] == ["--units", "imperial", "Lisbon", "--stdio"]
+                assert made["entry"]["env"] == {"WEATHER_KEY": "${WEATHER_KEY}", "WEATHER_CACHE": "/tmp/w"}
+                assert made["variables"] == ["WEATHER_KEY"]
+                assert "imperial Lisbon" in made["command"]
+                wrong: list[tuple[dict[str, Any], str]] = [
+                    ({"answers": {"units": "feet"}}, "units must be one of metric, imperial"),
+                    ({"answers": {"unit": "metric"}}, "did you mean units?"),
+                    ({"answers": {"units": 1}}, "answers must be an object of texts"),
+                    ({"answers": []}, "answers must be an object of texts"),
+                    ({"use": 7}, "use must be a whole number from 1 to 1"),
+                    ({"use": "1"}, "use must be a whole number"),
+                    ({"use": True}, "use must be a whole number"),
+                ]
+                for body, words in wrong:
+                    answer = await http.post(f"/api/registry/{NAME}", json=body)
+                    assert answer.status_code == 400, body
+                    assert words in answer.json()["error"]["message"]
+                bundle = await http.post("/api/registry/io.github.frank%2Fbundle", json={})
+                assert "cannot run" in bundle.json()["error"]["message"]
+
+
 async def test_a_server_is_worked_out_beside_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long a record takes, everybody else is answered meanwhile."""
     threads: list[threading.Thread] = []

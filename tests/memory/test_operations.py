@@ -123,7 +123,8 @@ async def test_what_is_not_there_is_said_so(memories: Memories) -> None:
 
 
 async def test_looking_counts(memories: Memories, clock: Clock) -> None:
-    """A get and the start of a walk are accesses; what a walk comes along is traversed; lists and searches are not."""
+    """A get and the start of a walk are accesses; what a walk comes along is traversed; lists, searches and what
+    the page shows of one are not."""
     await memories.add("a", links=[Link("b", "bug")])
     await memories.add("b")
     clock.forward(10)
@@ -132,6 +133,10 @@ async def test_looking_counts(memories: Memories, clock: Clock) -> None:
     await memories.read_linked("a")
     await memories.list()
     await memories.search("a b")
+    clock.forward(10)
+    before = await memories.whole("a")
+    await memories.neighbourhood("a")
+    assert await memories.whole("a") == before
     first, second = await peek(memories, "a"), await peek(memories, "b")
     assert (first.meta.access_count, first.meta.traverse_count, first.meta.last_accessed_at) == (2, 0, START + 20)
     assert (second.meta.access_count, second.meta.traverse_count, second.meta.last_accessed_at) == (0, 1, START)

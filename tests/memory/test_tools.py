@@ -156,6 +156,15 @@ async def test_wrong_parameters_are_named(tmp_path: Path) -> None:
         assert (await data(client, "memory_list", {}))["pagination"]["total"] == len(MEMORIES)
 
 
+async def test_a_list_counts_links(tmp_path: Path) -> None:
+    """Each memory says how many links lead from it and to it, so that nobody has to open it for that."""
+    async with filled(tmp_path) as client:
+        rows = {row["key"]: row for row in (await data(client, "memory_list", {}))["memories"]}
+        stripe, twice = rows["shop:pay:decision:stripe"], rows["shop:pay:bug:twice"]
+        assert (stripe["out_degree"], stripe["in_degree"]) == (3, 0)
+        assert (twice["out_degree"], twice["in_degree"]) == (0, 1)
+
+
 def untold(schema: Mapping[str, Any], value: Any, path: str = "") -> list[str]:
     """What an answer has that its schema does not speak of."""
     if isinstance(value, list):

@@ -66,6 +66,8 @@ class Authority:
         self.families: list[Family] = []
         # The scopes of every authorization request, in order.
         self.requested: list[str] = []
+        # What each sign-in is known by: a browser that opens the same address again begins none.
+        self.states: set[str] = set()
         # As RFC 8252 has it for addresses of this machine; many compare whole addresses.
         self.takes_any_port = False
         # Whether its answers name it (RFC 9207), and whether it takes addresses of documents for clients' ids.
@@ -110,6 +112,7 @@ class Authority:
         assert self._is_registered(redirect, query["client_id"]), "another redirect than the registered one"
         assert query["code_challenge_method"] == "S256"
         self.requested.append(query.get("scope", ""))
+        self.states.add(query["state"])
         code = secrets.token_urlsafe(16)
         self.codes[code] = Family(
             self.user,

@@ -33,6 +33,10 @@ class Person:
         if page.status_code == 403:
             # The browser cannot show whose it is: its address is pasted where the sign-in was begun.
             await self._ask("POST", f"/{begun['flow']}", {"callback": str(page.url)})
+        return await self.check_done(begun)
+
+    async def check_done(self, begun: Mapping[str, Any]) -> dict[str, Any]:
+        """How a sign-in has ended; it has to be well."""
         flow = await self._ask("GET", f"/{begun['flow']}")
         if flow["state"] != "done":
             raise SignInRefused(flow.get("reason") or f"the sign-in is {flow['state']}")

@@ -135,15 +135,16 @@ async def test_a_server_that_refuses_every_token_is_not_given_one_after_another(
 
 @pytest.mark.scenario("grants: A token is renewed ahead while it is used")
 async def test_a_token_is_renewed_ahead_while_it_is_used(local: Desk, proxy: TokenProxy) -> None:
-    """A token of two seconds that is in use is never over, and each renewal is one request."""
-    proxy.change = lambda members: {**members, "expires_in": 2}
+    """A token that is in use is never over, and each renewal is one request."""
+    # Renewed a second and more before it is over: a busy machine needs some of that.
+    proxy.change = lambda members: {**members, "expires_in": 6}
     await let_expire(local)
     await local.oauth.logins()
     token = local.token()
     await token.prepare()
     first = token.version
     with anyio.fail_after(LIMIT):
-        while token.version < first + 3:
+        while token.version < first + 2:
             assert token.is_fresh
             await asyncio.sleep(0.02)
     assert (proxy.asked, proxy.errors) == (token.version - first + 1, [])

@@ -60,7 +60,7 @@ def test_mcporter_reads_what_editors_would(home: Home, config: Path, gateway: st
     found = {row["name"]: row for row in json.loads(listed[listed.index("{") :])["servers"]}
     for client, file in files.items():
         row = found[f"pegboard-{client}"]
-        assert (row["status"], row["source"]["path"], len(row["tools"])) == ("ok", str(file), 8), listed
+        assert (row["status"], row["source"]["path"], len(row["tools"])) == ("ok", str(file), 9), listed
     home.pegboard("uninstall", *files, "--yes", "--config", str(config))
     assert {client: file.read_bytes() for client, file in files.items()} == before
     del gateway

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -14,7 +15,9 @@ from playwright.sync_api import Browser, sync_playwright
 from browser import browser
 from docpages.newcomer import Newcomer
 from docpages.terminal import Terminal
-from screenshots import diagram, terminal_picture
+from oauth.authority import open_authority
+from oauth.guarded_server import open_guarded
+from screenshots import diagram, page_pictures, terminal_picture
 
 SERVE = "pegboard serve"
 # What a new user does before there is something to see.
@@ -61,8 +64,12 @@ def pictures() -> Iterator[tuple[str, Callable[[], None]]]:
             yield name, lambda name=name, command=command, terminal=terminal: save(newcomer, name, command, terminal)
         newcomer.run(CALL)
         yield "serve", lambda: save(newcomer, "serve", SERVE, gateway)
-        with open_browser() as chromium:
+        with open_browser() as chromium, open_authority() as authority, open_guarded(authority) as guarded:
             yield "page", lambda: photograph(chromium, f"http://127.0.0.1:{newcomer.port}/docs")
+            page_pictures.furnish(newcomer, guarded.url)
+            take = functools.partial(page_pictures.photograph, chromium, newcomer, guarded.url)
+            for name, address, scheme in page_pictures.names():
+                yield name, functools.partial(take, name, address, scheme)
             for path, source in diagram.diagrams().items():
                 yield path.stem, lambda path=path, source=source: write(path, diagram.draw(chromium, source))
     finally:
@@ -86,7 +93,7 @@ def photograph(chromium: Browser, url: str) -> None:
     """A picture of the page that shows the REST API."""
     page = chromium.new_page(viewport={"width": 1000, "height": 640})
     page.goto(url)
-    page.wait_for_load_state("networkidle")
+    page.get_by_text("POST").first.wait_for()
     page.screenshot(path=diagram.PICTURES / "page.png")
     page.close()
 

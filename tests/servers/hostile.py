@@ -31,6 +31,12 @@ LISTS = {
 }
 
 
+# As it stands in a text.
+RECORD = (
+    json.dumps(json.dumps({"id": 1234, "name": "somebody", "tags": ["a", "b"], "note": "word " * 20}))[1:-1] + ", "
+).encode()
+
+
 def answer(request_id: Any, result: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": request_id, "result": result}).encode()
 
@@ -40,8 +46,8 @@ def result(request_id: Any, inner: bytes) -> bytes:
     return b'{"jsonrpc":"2.0","id":%d,"result":{"content":[],"structuredContent":%b}}' % (request_id, inner)
 
 
-def text(request_id: Any, size: int) -> bytes:
-    content = b'[{"type":"text","text":"%b"}]' % (b"x" * size)
+def text(request_id: Any, inner: bytes) -> bytes:
+    content = b'[{"type":"text","text":"%b"}]' % inner
     return b'{"jsonrpc":"2.0","id":%d,"result":{"content":%b}}' % (request_id, content)
 
 
@@ -60,7 +66,9 @@ def bodies(attack: str, request_id: Any) -> Iterator[bytes]:
         case "deep":
             yield result(request_id, b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}")
         case "large":
-            yield text(request_id, 30 * MB)
+            yield text(request_id, b"x" * (30 * MB))
+        case "large records":
+            yield text(request_id, b"[%b0]" % (RECORD * 100_000))
         case "huge notification":
             yield notification("notifications/message", level="info", data="x" * (20 * MB))
             yield done

@@ -264,6 +264,8 @@ class Asking(Core):
         raise InputNeeded({"resultType": "input_required", "inputRequests": missing, "requestState": state})
 
     def tool_ask_form(self, arguments: Message, params: Message, request_id: Any, send: Send) -> Message | None:
+        if "odd" in arguments:
+            return {"resultType": "input_required", "inputRequests": arguments["odd"]}
         questions = {"form": form(arguments.get("who"))}
         return self.asking(params, request_id, send, lambda ask: answers_shown(ask(questions)))
 
@@ -686,6 +688,8 @@ class Toy(Resources, Prompts, Logging, Odd):
                 }
                 send(note("notifications/progress", said))
             time.sleep(arguments.get("pause", 0))
+        for said in arguments.get("also") or ():
+            send(note("notifications/progress", {"progressToken": token, **said}))
         if arguments.get("stuck"):
             for _ in range(200):
                 send(note("notifications/progress", {"progressToken": token, "progress": steps}))

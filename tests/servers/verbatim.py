@@ -1,7 +1,8 @@
 """An MCP server over stdio that never reads a value: it gives back the bytes that it was given.
 
 `echo` answers with its arguments, `nan` with what is not JSON. The definition of `echo` has odd values too. `talk`
-tells of its progress, asks, and answers with what it was answered.
+tells of its progress, asks, and answers with what it was answered. Each argument of the command is the definition of
+one more tool, which does what `echo` does.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def result(message: dict[str, object], line: str) -> str | None:
             )
         case "tools/list":
             others = ",".join(f'{{"name":"{name}","inputSchema":{{"type":"object"}}}}' for name in ("nan", "talk"))
-            return f'{{"tools":[{{"name":"echo","inputSchema":{_SCHEMA}}},{others}]}}'
+            more = "".join(f",{definition}" for definition in sys.argv[1:])
+            return f'{{"tools":[{{"name":"echo","inputSchema":{_SCHEMA}}},{others}{more}]}}'
         case "tools/call" if '"nan"' in line:
             return '{"content":[],"structuredContent":{"n":NaN}}'
         case "tools/call" if '"talk"' in line:

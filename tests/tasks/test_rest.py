@@ -204,3 +204,74 @@ async def test_rest_and_mcp_answer_alike(tmp_path: Path) -> None:
             over_rest = (await http.get(path)).json()
             called = await http.post(f"/api/tools/{tool}/call", json={"arguments": arguments})
             assert called.json()["data"]["structuredContent"] == over_rest
+
+
+async def test_changes_tell_which_others_they_need(tmp_path: Path) -> None:
+    """Layers from what needs nothing on; what is not there, what cannot be read and circles are told as such; a need
+    that is met is still a need, but nobody waits for it."""
+    async with rest(tmp_path) as (http, root):
+        write_tasks(
+            root,
+            first="- [x] one\n- [ ] two\n",
+            second="- [ ] one <!-- depends: first/1 -->\n",
+            third="- [ ] one <!-- depends: second/1, gone/1 -->\n",
+            left="- [ ] one <!-- depends: right/1 -->\n- [ ] two\n",
+            right="- [ ] one\n- [ ] two <!-- depends: left/2 -->\n",
+            big="x" * 2_000_001,
+        )
+        answer = await http.get("/api/tasks/changes")
+        described = document()["paths"]["/api/tasks/changes"]["get"]["responses"]["200"]
+        jsonschema_rs.validate(described["content"]["application/json"]["schema"], answer.json())
+        data = answer.json()["data"]
+        found = {row["id"]: row for row in data["changes"]}
+        assert {name: row["layer"] for name, row in found.items() if row["needs"]} == {
+            "second": 1,
+            "third": 2,
+            "left": 0,
+            "right": 0,
+        }
+        assert (found["second"]["needs"], found["second"]["waits_for"]) == (["first"], [])
+        assert found["third"]["waits_for"] == ["gone", "second"]
+        assert [name for name, row in found.items() if row["in_cycle"]] == ["left", "right"]
+        assert (found["gone"]["status"], found["big"]["status"]) == ("missing", "unreadable")
+        assert "2,000,000" in found["big"]["problem"]
+        assert (found["first"]["tasks"], found["first"]["completed"]) == (2, 1)
+        assert found["add-login"]["title"] == "Add a login"
+        held = {row["id"]: row["why_blocked"] for row in data["held_up"]}
+        assert held.keys() == {"third/1", "left/1", "right/2"}
+        assert "gone/1 does not exist" in held["third/1"]
+        elsewhere = {"X-Forwarded-For": "192.0.2.7"}
+        refused = await http.get("/api/tasks/changes", params={"path": str(tmp_path)}, headers=elsewhere)
+        assert "outside of the workspace" in refused.text
+        assert (await http.get("/api/tasks/changes?colour=red")).status_code == 400
+        nowhere = (await http.get("/api/tasks/changes", params={"path": str(tmp_path / "nowhere")})).json()["data"]
+        assert (nowhere["changes"], "`openspec init` makes one" in nowhere["message"]) == ([], True)
+
+
+async def test_a_task_tells_who_waits_for_it(tmp_path: Path) -> None:
+    """In full, with what it depends on, and without a call that the events would tell of."""
+    async with rest(tmp_path) as (http, _):
+        answer = await http.get("/api/tasks/add-login/1")
+        described = document()["paths"]["/api/tasks/{change}/{number}"]["get"]["responses"]["200"]
+        jsonschema_rs.validate(described["content"]["application/json"]["schema"], answer.json())
+        assert answer.json()["data"]["dependants"] == ["add-login/2"]
+        needs = (await http.get("/api/tasks/add-login/1.2")).json()["data"]["depends_on"]
+        assert [(row["id"], row["from"], row["status"]) for row in needs] == [("add-login/1", "file", "completed")]
+        assert (await http.get("/api/tasks/add-login/9")).status_code == 404
+        assert (await http.get("/api/tasks/add-login/x")).status_code == 400
+        assert [each["kind"] for each in (await http.get("/api/calls")).json()["data"]["records"]] == []
+    async with rest(tmp_path / "denied", tools={"deny": ["registry_list"]}) as (http, _):
+        for path in ("/api/tasks/changes", "/api/tasks/add-login/1"):
+            assert (await http.get(path)).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "folder", ["//there/share", "\\\\there\\share", "\\\\?\\C:\\x", "\\??\\C:\\x", "file:////there/share"]
+)
+async def test_a_folder_of_another_machine_is_not_looked_into(tmp_path: Path, folder: str) -> None:
+    """An address that somebody follows would make Windows sign in there."""
+    async with rest(tmp_path) as (http, _):
+        for path in ("/api/tasks", "/api/tasks/graph", "/api/tasks/changes"):
+            answer = await http.get(path, params={"path": folder})
+            assert answer.status_code == 400, path
+            assert "it must be a folder of this machine" in answer.json()["error"]["message"]

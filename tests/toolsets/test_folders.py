@@ -24,7 +24,13 @@ pytestmark = pytest.mark.anyio
 
 ROOT = Path(__file__).parents[2]
 # How the names of a toolset's tools begin, its paths, and what its main table is called.
-TOOLS = {"discovery": "tool_", "memory": "memory_", "chats": "copilot_chat_", "tasks": "registry_"}
+TOOLS = {
+    "discovery": "tool_",
+    "memory": "memory_",
+    "chats": "copilot_chat_",
+    "tasks": "registry_",
+    "results": "result_",
+}
 PATHS = {"memory": "/api/memor", "chats": "/api/chat", "tasks": "/api/tasks"}
 TABLES = {"memory": "memories", "tasks": "tasks"}
 EXAMPLE = re.compile(r"^`toolsets/(counters/\w+\.py)`.*?^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -90,11 +96,12 @@ async def test_a_toolset_without_its_folder_is_gone(removed: str, tree: Tree, tm
     tree.install(*left)
     assert tree.run("-c", IMPORT_ALL).strip() == str(tree.folder / "pegboard")
     commands = set(re.findall(r"^  (\w+) ", tree.run("-m", "pegboard", "--help"), flags=re.MULTILINE))
-    assert commands & set(TOOLSETS) == set(left) - {"discovery"}
+    assert commands & set(TOOLSETS) == set(left) - {"discovery", "results"}
     keys = tree.run("-c", "from pegboard.config.own import settings_keys; print(*settings_keys())").split()
-    assert set(keys) & set(TOOLSETS) == {"memory", "chats"} - {removed}
+    assert set(keys) & set(TOOLSETS) - {"results"} == {"memory", "chats"} - {removed}
     kept = tmp_path / "kept.db"
-    config = write_config(tmp_path / "pegboard.json", {}, toolsets=left, storage=f"sqlite:{kept}")
+    own: dict[str, Any] = {"toolsets": left, "storage": f"sqlite:{kept}", "results": {"cap": 1000}}
+    config = write_config(tmp_path / "pegboard.json", {}, **own)
     with serving(config, command=COLD_START, PYTHONPATH=str(tree.folder)) as (_, url):
         tools, paths = await look(url)
     assert there(TOOLS, tools) == set(left)

@@ -55,6 +55,10 @@ class Access:
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Access) and self.rules == other.rules and self.sight == other.sight)
 
+    def without_sight(self) -> Access:
+        """The same by rules alone."""
+        return self if self.sight is None else Access(self.rules, self._read_only_tools)
+
     def admits(self, item: AccessItem) -> bool:
         """Whether a tool or a prompt is there for this principal."""
         if self.sight is not None and not self.sight.shows(item):
@@ -70,8 +74,12 @@ class Access:
         """Whether anything of a server is there for this principal."""
         return all(rule.admits_server(name) for rule in self.rules)
 
+    def admits_resources(self, name: str) -> bool:
+        """Whether what of a server has no name of ours is."""
+        return all(rule.admits_resources(name) for rule in self.rules)
+
     def admits_whole_server(self, name: str) -> bool:
-        """Whether everything of a server is, so also what has no name of ours."""
+        """Whether nothing of a server is hidden from this principal."""
         return all(rule.admits_whole_server(name) for rule in self.rules)
 
     def admits_toolset(self, name: str) -> bool:

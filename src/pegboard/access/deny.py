@@ -36,6 +36,26 @@ def denies(patterns: tuple[str, ...], server: str | None, tool: str, shown: str 
     return any(is_cut_from(cut, name) for cut in deny.cut for name in (full, tool))
 
 
+def may_deny(patterns: tuple[str, ...], server: str) -> bool:
+    """Whether one of these patterns could hide a tool of a server, whatever that tool is called."""
+    return any(_may_fit(pattern, server) for pattern in patterns)
+
+
+@lru_cache(maxsize=1024)
+def _may_fit(pattern: str, server: str) -> bool:
+    if SEPARATOR not in pattern:
+        # It fits what servers themselves call their tools.
+        return True
+    beginning = _loosen(compose(server, "")).lower()
+    fixed = _loosen(literal_beginning(pattern)).lower()
+    return fixed.startswith(beginning) or (len(fixed) < len(pattern) and beginning.startswith(fixed))
+
+
+def literal_beginning(pattern: str) -> str:
+    """What stands in a pattern before the first sign that stands for others."""
+    return next((pattern[:at] for at, letter in enumerate(pattern) if letter in _WILD), pattern)
+
+
 @dataclass(frozen=True, slots=True)
 class _Deny:
     """Patterns with a server before `__`, those without, what these have between a server and a tool, and names that

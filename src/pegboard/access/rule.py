@@ -8,15 +8,16 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import Protocol
 
-from pegboard.access.deny import denies
+from pegboard.access.deny import denies, literal_beginning, may_deny
 from pegboard.access.quota import Quota
 from pegboard.names import compose, parse
 
 # The tools that find others find what a rule gives, so that every principal has them.
 DISCOVERY = "discovery"
-# Stands for whatever a server may have: a pattern that fits it fits all.
-_ANY = "\0any"
-_WILD = frozenset("*?[")
+# And so does the one that reads what was left out of a result: that is the principal's own.
+_EVERYBODYS = frozenset({DISCOVERY, "results"})
+# Stands for whatever a server may have: a pattern that fits it fits all. No name ends like this, and none is so long.
+_ANY = "\0" * 300
 
 
 class RuledItem(Protocol):
@@ -70,7 +71,7 @@ class Rule:
 
     def gives_toolset(self, name: str | None) -> bool:
         """Whether a toolset of Pegboard's own is given."""
-        if name == DISCOVERY:
+        if name in _EVERYBODYS:
             return True
         if self.toolsets is None:
             return self.servers is None
@@ -79,7 +80,7 @@ class Rule:
     def admits(self, item: RuledItem) -> bool:
         """Whether a tool or a prompt is given, whatever it does."""
         if item.server_name is None:
-            return self.gives_toolset(item.toolset) and self.admits_name(item.name, item.toolset == DISCOVERY)
+            return self.gives_toolset(item.toolset) and self.admits_name(item.name, item.toolset in _EVERYBODYS)
         if not self.gives_server(item.server_name):
             return False
         if denies(self.deny, item.server_name, item.original_name, item.name):
@@ -102,9 +103,16 @@ class Rule:
         beginning = compose(name, "")
         return not self.allow or any(_may_begin(pattern, beginning) for pattern in self.allow)
 
+    def admits_resources(self, name: str) -> bool:
+        """Whether what of a server has no name of ours is given, which no pattern of single tools is about."""
+        if not self.gives_server(name) or denies(self.deny, name, _ANY):
+            return False
+        return not self.allow or any(_fits_all(pattern, compose(name, "")) for pattern in self.allow)
+
     def admits_whole_server(self, name: str) -> bool:
-        """Whether all of a server is given, so also what has no name of ours: its resources."""
-        return self.gives_server(name) and self.admits_name(compose(name, _ANY))
+        """Whether nothing of a server is hidden, so that all that is known of it may be told. A single tool that may
+        be denied hides what tells of it: a word of the server about all of its tools, a name in an error."""
+        return self.admits_resources(name) and not may_deny(self.deny, name)
 
 
 def denies_name(patterns: tuple[str, ...], name: str) -> bool:
@@ -125,9 +133,18 @@ def _join(patterns: tuple[str, ...]) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=1024)
+def _fits_all(pattern: str, beginning: str) -> bool:
+    """Whether every name with this beginning fits a pattern: some of the beginning fits what stands before a last `*`.
+    A sign such as `[!a]` fits much of what may follow, and not all."""
+    before = pattern.rstrip("*")
+    ends = range(len(beginning) + 1)
+    return before != pattern and any(matches_any(beginning[:end], (before,)) for end in ends)
+
+
+@lru_cache(maxsize=1024)
 def _may_begin(pattern: str, beginning: str) -> bool:
     """Whether a name with this beginning can fit a pattern."""
-    fixed = next((pattern[:at] for at, letter in enumerate(pattern) if letter in _WILD), pattern)
+    fixed = literal_beginning(pattern)
     if len(fixed) < len(pattern):
         return beginning.startswith(fixed) or fixed.startswith(beginning)
     return fixed.startswith(beginning)

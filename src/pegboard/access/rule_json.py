@@ -177,22 +177,32 @@ def _in_flight(path: _Path, value: object) -> Mapping[str, Any]:
     return {"in_flight": value}
 
 
+def _by_pattern(path: _Path, value: object, fold: Callable[[str], str]) -> dict[str, str]:
+    """The patterns of an object, folded, with each as it is written. Of two that are the same one would be lost when
+    the rule is written again."""
+    found: dict[str, str] = {}
+    for written in _object(path, value):
+        if (other := found.setdefault(fold(written), written)) != written:
+            raise RuleError((*path, written), f"is the same as {other}: write one of them")
+    return found
+
+
 def _per_server(path: _Path, value: object) -> Mapping[str, Any]:
     quotas: list[tuple[str, Quota]] = []
-    for pattern, each in _object(path, value).items():
-        place = (*path, pattern)
+    for pattern, written in _by_pattern(path, value, fold_server_pattern).items():
+        place, each = (*path, written), _object(path, value)[written]
         fields: dict[str, Any] = {}
         for key, limit in _object(place, each).items():
             if key not in {"rate", "inFlight"}:
                 raise RuleError((*place, key), "is not known: there are rate and inFlight")
             fields |= _FIELDS[key]((*place, key), limit)
-        quotas.append((fold_server_pattern(pattern), Quota(fields.get("rate"), fields.get("in_flight"))))
+        quotas.append((pattern, Quota(fields.get("rate"), fields.get("in_flight"))))
     return {"server_quotas": tuple(quotas)}
 
 
 def _scopes(path: _Path, value: object) -> Mapping[str, Any]:
-    scopes = ((fold_pattern(pattern), _texts((*path, pattern), each)) for pattern, each in _object(path, value).items())
-    return {"scopes": tuple(scopes)}
+    members, patterns = _object(path, value), _by_pattern(path, value, fold_pattern)
+    return {"scopes": tuple((pattern, _texts((*path, each), members[each])) for pattern, each in patterns.items())}
 
 
 _FIELDS: dict[str, _Reader] = {

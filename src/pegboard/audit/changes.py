@@ -9,7 +9,7 @@ from pegboard.audit.audit import Audit
 from pegboard.config import Settings
 
 # What is told in other words, or is nobody's decision.
-_OTHERWISE = frozenset({"servers", "auth", "remarks", "path", "needs_trust"})
+_OTHERWISE = frozenset({"servers", "auth", "remarks", "own_remarks", "path", "needs_trust"})
 
 
 def note_changes(audit: Audit, old: Settings, new: Settings) -> None:

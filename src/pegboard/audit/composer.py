@@ -13,7 +13,7 @@ from ipaddress import ip_network
 from pegboard.audit.arguments import ArgumentsDigest, show_arguments
 from pegboard.audit.chain import ChainHead
 from pegboard.audit.event import LONGEST_DETAIL, LONGEST_TEXT, AuditEvent, CallEvent, NoteEvent
-from pegboard.audit.record import CALL, AuditRecord, AuditRow, canonical, day_of, end_of_day, record_id
+from pegboard.audit.record import AuditRecord, AuditRow, canonical, day_of, end_of_day, record_id
 from pegboard.audit.redaction import Redaction
 from pegboard.clients.client import Client
 from pegboard.clients.endpoint import Endpoint
@@ -117,7 +117,7 @@ class Composer:
 
     def _call(self, event: CallEvent, identity: str, at: int, number: int, settings: AuditSettings | None) -> AuditRow:
         """The fields of a call's record; without settings, nothing is said of its arguments but how long they were."""
-        _, client, endpoint, tool, server, outcome, seconds, text, length, result, trace, detail = event
+        _, client, endpoint, tool, server, outcome, seconds, text, length, result, trace, detail, kind = event
         size, digest = (length, "") if settings is None else self._digest(text, length)
         shown = ""
         if settings is not None and settings.arguments != "digest":
@@ -129,7 +129,7 @@ class Composer:
             self._chain.chain,
             number,
             at,
-            CALL,
+            kind,
             principal_id,
             principal,
             name,

@@ -17,8 +17,11 @@ _BARE = 256
 _TEXTS = ("outcome", "server", "tool", "client", "network", "trace")
 
 # A call that ended: when, whose, by which endpoint (which a session may change), the tool, its server, the outcome, the
-# seconds, the arguments as JSON with their length, the bytes of the result, the trace id, and a remark.
-CallEvent: TypeAlias = tuple[int, Client, Endpoint, str, str, str, float, "bytes | None", int, int, "str | None", str]
+# seconds, the arguments as JSON with their length, the bytes of the result, the trace id, a remark, and the kind of its
+# record.
+CallEvent: TypeAlias = tuple[
+    int, Client, Endpoint, str, str, str, float, "bytes | None", int, int, "str | None", str, str
+]
 
 
 @dataclass(frozen=True, slots=True)

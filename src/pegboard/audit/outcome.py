@@ -7,7 +7,9 @@ from pegboard.audit.writer import AuditUnavailable
 from pegboard.result import Forbidden, ToolErrorCode, ToolFailure
 from pegboard.servers.errors import RpcError, TimedOut
 
-_TOLD = {"ok": "ok", "error": "tool_error", "cancelled": "cancelled"}
+# The answer to a call is a question: whoever answers it sends the call again.
+ASKED = "input_required"
+_TOLD = {"ok": "ok", "error": "tool_error", "cancelled": "cancelled", ASKED: ASKED}
 _BY_KIND: tuple[tuple[type[BaseException], str], ...] = (
     (RpcError, "rpc_error"),
     (AuditUnavailable, f"{REFUSED}audit"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 
+from pegboard.audit.event import LONGEST_TEXT
 from pegboard.audit.record import KINDS, OUTCOMES, REASONS, REFUSED, time_prefix
 from pegboard.names import nearest
 from pegboard.result import invalid
@@ -19,6 +20,10 @@ RULE, UNKNOWN = f"{REFUSED}rule", f"{REFUSED}unknown_tool"
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _AGO = re.compile(r"(\d{1,9})\s*([a-z]+)")
 _ID = re.compile("[0-9a-f]{30}")
+# To read a pattern takes a while that grows with it, and nobody else is served meanwhile.
+_LONGEST_KIND = 64
+# What has a date in every time zone, from the first moment that a record can have.
+_LAST = datetime(9999, 12, 30, tzinfo=UTC).timestamp()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +62,7 @@ class AuditQuery:
         if self.cursor is not None:
             add("id < ?", self.cursor)
         if self.who is not None:
-            add("(principal = ? OR principal_id = ?)", self.who, self.who)
+            self._add_who(add, self.who)
         for column, wanted in (("server", self.server), ("tool", self.tool), ("kind", self.kind)):
             if wanted is not None:
                 _add_pattern(add, column, wanted)
@@ -66,6 +71,12 @@ class AuditQuery:
         if self.outcome is not None:
             self._add_outcome(add, self.outcome)
         return " AND ".join(parts), params
+
+    def _add_who(self, add: _Add, wanted: str) -> None:
+        # A client's name is before its version.
+        client = f"{wanted}/"
+        condition = "(principal = ? OR principal_id = ? OR client = ? OR substr(client, 1, ?) = ?)"
+        add(condition, wanted, wanted, wanted, len(client), client)
 
     def _add_outcome(self, add: _Add, wanted: str) -> None:
         if self.owner is not None and wanted.startswith(REFUSED):
@@ -95,15 +106,29 @@ def _add_pattern(add: _Add, column: str, wanted: str) -> None:
 
 def read_moment(text: str, now: float, what: str) -> float:
     """A moment as people say it: `2h` ago, a day, or a day and a time. Without a time zone it is UTC."""
-    if match := _AGO.fullmatch(text.strip().lower()):
-        unit = _UNITS.get(match[2])
-        if unit is not None:
-            return now - int(match[1]) * unit
+    moment = _parse_moment(text.strip(), now)
+    if moment is None:
+        raise invalid(f"{what} must be like 30m, 2h, 7d, 2026-11-17 or 2026-11-17T08:00, found {text[:40]!r}")
+    if not 0 <= moment <= _LAST:
+        raise invalid(f"{what} must be between the years 1970 and 9999, found {text[:40]!r}")
+    return moment
+
+
+def _parse_moment(text: str, now: float) -> float | None:
+    if (match := _AGO.fullmatch(text.lower())) and match[2] in _UNITS:
+        return now - int(match[1]) * _UNITS[match[2]]
     try:
-        moment = datetime.fromisoformat(text.strip())
-    except ValueError:
-        raise invalid(f"{what} must be like 30m, 2h, 7d, 2026-11-17 or 2026-11-17T08:00, found {text[:40]!r}") from None
-    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def read_name(text: str, what: str) -> str:
+    """A name that records can have, or a pattern of such."""
+    if len(text) > LONGEST_TEXT:
+        raise invalid(f"{what} has more than {LONGEST_TEXT} characters, and nothing that is recorded has")
+    return text
 
 
 def read_outcome(text: str) -> str:
@@ -118,7 +143,7 @@ def read_outcome(text: str) -> str:
 
 def read_kind(text: str) -> str:
     """A kind that records can have, or a pattern that fits one."""
-    if any(fnmatchcase(kind, _escape(text.lower())) for kind in KINDS):
+    if len(text) <= _LONGEST_KIND and any(fnmatchcase(kind, _escape(text.lower())) for kind in KINDS):
         return text
     raise invalid(f"kind must be one of {', '.join(KINDS)}, or a pattern such as token.*{_suggest(text, KINDS)}")
 

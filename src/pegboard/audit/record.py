@@ -13,20 +13,34 @@ _MICRO = 1000
 _BILLION = 1_000_000_000
 _DAY = 86_400 * _BILLION
 CALL = "call"
+# A tool of Pegboard's own that an entrance for people and programs reads with: nobody called it by its name.
+READ = "read"
 # How an outcome begins that stands for something that was not done.
 REFUSED = "refused:"
 # What a record can be about.
 KINDS = (
-    *(CALL, "prompt", "resource", "request", "access", "session.started", "session.ended"),
+    *(CALL, READ, "prompt", "resource", "request", "access", "session.started", "session.ended"),
     *(f"token.{what}" for what in ("added", "changed", "rotated", "removed")),
     *(f"server.{what}" for what in ("added", "removed", "enabled", "disabled", "changed")),
     *(f"signin.{what}" for what in ("begun", "done", "failed", "ended", "lost")),
+    *(f"definition.{what}" for what in ("changed", "accepted", "rejected")),
     *("auth.changed", "config.changed", "gateway.started", "gateway.stopped"),
     *("audit.on", "audit.off", "audit.away", "audit.lost", "audit.pruned"),
 )
 # How something went, and why it was not done.
 OUTCOMES = (
-    *("ok", "tool_error", "rpc_error", "timeout", "cancelled", "unavailable", "invalid", "not_found", "failed"),
+    *(
+        "ok",
+        "input_required",
+        "tool_error",
+        "rpc_error",
+        "timeout",
+        "cancelled",
+        "unavailable",
+        "invalid",
+        "not_found",
+        "failed",
+    ),
     "refused",
 )
 REASONS = (

@@ -8,17 +8,12 @@ from fnmatch import fnmatchcase
 from typing import Any, cast
 
 from pegboard.log import REDACTED
+from pegboard.secret_forms import redact_text
 
 # Names of members that hold secrets, without their case and what stands between their words.
 _SECRET = re.compile(
     r"password|passwd|passphrase|passcode|pwd|token|secret|authorization|api_?key|access_?key|private_?key|credential"
     r"|cookie|bearer|session_?(id|key)|jwt|client_?key|encryption_?key|ssh_?key|(^|_)(pass|pw|auth|otp|pin)$|^key$"
-)
-# Texts that are secrets whatever they are called.
-_SECRET_TEXT = re.compile(
-    r"pgb_[A-Za-z0-9_-]{8,}|\bBearer\s+\S+|\bBasic\s+[A-Za-z0-9+/=]{8,}|(?<![\w-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[\w-]*"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*|\bgh[pousr]_[A-Za-z0-9]{20,}|\bsk-[A-Za-z0-9_-]{16,}"
-    r"|\bAKIA[0-9A-Z]{16}\b|\bxox[abprs]-[A-Za-z0-9-]{10,}|(?<=://)[^\s/@:]+:[^\s/@]+(?=@)"
 )
 _WORD_ENDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-. ]")
 
@@ -33,11 +28,6 @@ class Redaction:
         """The arguments of a tool without what is secret."""
         chosen = [steps for pattern, named in self._pointers.items() if fnmatchcase(tool, pattern) for steps in named]
         return cast("dict[str, Any]", _clean(arguments, chosen))
-
-
-def redact_text(text: str) -> str:
-    """A text without what is secret in it by its form."""
-    return _SECRET_TEXT.sub(REDACTED, text)
 
 
 def is_secret_name(name: str) -> bool:

@@ -1,4 +1,5 @@
-"""The record of a request that is no call of a tool: a prompt, a resource, or whatever else reaches a server."""
+"""The record of a request that is no call of a tool: a prompt, a resource, what is read over REST, or whatever else
+reaches a server."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from pegboard.audit.composer import network_class
 from pegboard.audit.outcome import outcome_of
 from pegboard.clients.client import Client
 
-RequestKind = Literal["prompt", "resource", "request"]
+RequestKind = Literal["prompt", "resource", "request", "read"]
 
 
 class RequestRecord:

@@ -12,7 +12,7 @@ MOST_CALLS = 100_000
 # Points of a plot.
 POINTS = 48
 # Outcomes that are nobody's fault.
-_FINE = frozenset({"ok", "cancelled"})
+_FINE = frozenset({"ok", "input_required", "cancelled"})
 # Nanoseconds since 1970, server, tool, outcome and microseconds of a call.
 CallRow: TypeAlias = tuple[int, str, str, str, int]
 

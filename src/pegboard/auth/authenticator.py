@@ -18,10 +18,10 @@ from pegboard.auth.bearer import bearer_of, refuse_token_in_address
 from pegboard.auth.flood import BearerFlood
 from pegboard.auth.jwt import Jwt
 from pegboard.auth.jwts import Jwts
-from pegboard.auth.page_cookie import PageCookie, cookie_of
+from pegboard.auth.page_cookie import PageCookie, list_cookies
 from pegboard.auth.proof import is_proven
 from pegboard.auth.reach import Reach
-from pegboard.auth.refused import AuthRefused, invalid_token
+from pegboard.auth.refused import AuthRefused
 from pegboard.auth.rule_book import RuleBook, SightOf
 from pegboard.auth.token import PREFIX, StaticToken
 from pegboard.auth.tokens import Tokens
@@ -36,6 +36,8 @@ _ANOTHER_USER = f"{_NOBODY}. Another user of this machine needs one, too"
 _THIS_MACHINE = Reach()
 # In the scope of a request that proved to be this machine's own user's: the proof itself is good for a minute only.
 _PROVEN = "pegboard.proven"
+# In the scope of a request whose cookies were looked at: the token of the one that is good, if there is one.
+_OF_COOKIE = "pegboard.cookie"
 # What the commands need that mend a config. Whoever runs them has the file itself: no rule in it locks its owner out.
 _MENDING = tuple(f"/api/{part}" for part in ("servers", "tokens", "rules", "status", "clients", "calls", "audit"))
 _OWNER = Principal("local", LOCAL.id, LOCAL.name, admin=True)
@@ -57,7 +59,7 @@ class Authenticator:
     ) -> None:
         self._settings = settings
         # What a browser brings in place of a header.
-        self.cookie = cookie or PageCookie(_no_key)
+        self.cookie = cookie
         # Told of a principal that goes on under other rules.
         self._on_successor = on_successor
         # Asked as long as there are servers that everybody signs in to for themselves.
@@ -168,6 +170,7 @@ class Authenticator:
     async def authenticate(self, scope: MutableMapping[str, Any]) -> Principal:
         """Who sends a request; `AuthRefused` says why nobody is let in."""
         refuse_token_in_address(scope)
+        scope.pop(_OF_COOKIE, None)
         try:
             return self._recognize(scope) or await self._look_up(scope)
         except AuthRefused as exc:
@@ -196,39 +199,28 @@ class Authenticator:
         await self.jwts.close()
 
     async def _look_up(self, scope: MutableMapping[str, Any]) -> Principal:
-        if not self.cookie.is_ready and cookie_of(scope) is not None:
-            await self.cookie.prepare()
+        if bearer_of(scope["headers"]) is None:
+            # What was missing is whose the connection is, or what is in a cookie.
+            if self.requirement is not True and not is_remote(scope):
+                await asyncio.to_thread(peer_of(scope).look_up)
             if (known := self._recognize(scope)) is not None:
                 return known
-        bearer = self._bearer_of(scope)
-        if bearer is not None:
-            return await self.jwts.verify(bearer, scope, lambda: self._flood.wait_turn(_address(scope)))
-        # What was missing is whose the connection is.
-        await asyncio.to_thread(peer_of(scope).look_up)
-        principal = self._recognize(scope)
-        assert principal is not None
-        return principal
+            assert self.cookie is not None
+            scope[_OF_COOKIE] = await self.cookie.find_bearer(scope)
+            if (known := self._recognize(scope)) is not None:
+                return known
+        bearer = bearer_of(scope["headers"]) or scope[_OF_COOKIE]
+        return await self.jwts.verify(bearer, scope, lambda: self._flood.wait_turn(_address(scope)))
 
     def _recognize(self, scope: MutableMapping[str, Any]) -> Principal | None:
         headers = scope["headers"]
-        if not self.cookie.is_ready and cookie_of(scope) is not None:
-            return None
-        bearer = self._bearer_of(scope)
+        bearer = bearer_of(headers)
         if bearer is not None:
             return self._find_bearer(bearer, scope)
         if self._secret and is_proven(headers, self._secret, scope.get("server")):
             scope[_PROVEN] = True
             return self._find_owner(scope)
-        return self._without_credentials(scope)
-
-    def _bearer_of(self, scope: MutableMapping[str, Any]) -> str | None:
-        """The token of a request: in its header, or in the page's cookie."""
-        bearer = bearer_of(scope["headers"])
-        if bearer is not None or (value := cookie_of(scope)) is None:
-            return bearer
-        if (bearer := self.cookie.open(value)) is None:
-            raise invalid_token("the cookie of this page is not valid: sign in again")
-        return bearer
+        return self._without_header(scope)
 
     def _find_owner(self, scope: MutableMapping[str, Any]) -> Principal:
         return _OWNER if scope["path"].startswith(_MENDING) else self.local
@@ -242,16 +234,21 @@ class Authenticator:
             raise self.tokens.refusal(bearer)
         return principal
 
-    def _without_credentials(self, scope: MutableMapping[str, Any]) -> Principal | None:
-        required = self.requirement
-        if required is True:
-            raise AuthRefused(401, _NOBODY)
-        if is_remote(scope):
-            return self._anybody(required, _NOBODY)
-        peer = peer_of(scope)
-        if peer.is_own is None:
-            return None
-        return self.local if peer.is_own else self._anybody(required, _ANOTHER_USER)
+    def _without_header(self, scope: MutableMapping[str, Any]) -> Principal | None:
+        required, is_far = self.requirement, is_remote(scope)
+        if required is not True and not is_far:
+            peer = peer_of(scope)
+            if peer.is_own is None:
+                return None
+            if peer.is_own:
+                # Whatever cookie another server of this host gave their browser.
+                return self.local
+        if self.cookie is not None and list_cookies(scope):
+            if _OF_COOKIE not in scope:
+                return None
+            if (bearer := scope[_OF_COOKIE]) is not None:
+                return self._find_bearer(bearer, scope)
+        return self._anybody(required, _NOBODY if is_far or required is True else _ANOTHER_USER)
 
     def _anybody(self, required: object, refusal: str) -> Principal:
         if required is not False:
@@ -274,10 +271,6 @@ class Authenticator:
 
     def _read_only_tools(self, server: str) -> tuple[str, ...]:
         return self._settings().read_only_tools(server)
-
-
-async def _no_key() -> bytes:
-    raise NotImplementedError("there is no page here")
 
 
 def _address(scope: MutableMapping[str, Any]) -> str:

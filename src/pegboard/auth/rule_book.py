@@ -59,7 +59,7 @@ class RuleBook:
 
     def rule_of_token(self, token: StaticToken) -> tuple[int, Rule | None]:
         """The rule of the config that holds for a token beside its own, and its place among them, from 1 on."""
-        named = self._first([f"token:{token.name}", f"token:{token.id}"])
+        named = self._first([f"{_KIND}{token.name}"], exactly=f"{_KIND}{token.id}")
         return (0, None) if named is None else (self._rules.index(named) + 1, named)
 
     def of_jwt(
@@ -108,9 +108,12 @@ class RuleBook:
         access = self._access(principal_id)
         return None if access.sight is None else access
 
-    def _first(self, names: list[str], *, everybody: bool = False) -> Rule | None:
+    def _first(self, names: list[str], *, exactly: str | None = None, everybody: bool = False) -> Rule | None:
+        """The first rule for one of these names. An id is random, so only the whole of it is meant, never a pattern."""
         for rule in self._rules:
-            if (everybody and "*" in rule.who) or any(_is_named(name, rule.who) for name in names):
+            if exactly in rule.who or (everybody and "*" in rule.who):
+                return rule
+            if any(_is_named(name, rule.who) for name in names):
                 return rule
         return None
 

@@ -9,13 +9,14 @@ from typing import Any, cast
 import jsonschema_rs
 
 from pegboard import exactjson
+from pegboard.hidden_text import explain_hidden_text, may_hide
 
 # The whole address must be one of these: any other is one the validator would go and fetch.
 _DRAFTS = frozenset({"draft/2020-12", "draft/2019-09", "draft-07", "draft-06", "draft-04"})
 _DIALECT = re.compile(r"https?://json-schema\.org/([a-z0-9/-]+)/schema#?")
 
 
-def tool_problem(tool: object) -> str | None:
+def tool_problem(tool: object, *, allows_hidden_text: bool = False) -> str | None:
     """Why a tool cannot be registered, or `None`. Nothing is ever fetched for the answer."""
     if not isinstance(tool, dict):
         return "it is not an object"
@@ -33,7 +34,20 @@ def tool_problem(tool: object) -> str | None:
         _schema_problem("inputSchema", tool["inputSchema"])
         or (_schema_problem("outputSchema", tool["outputSchema"]) if tool.get("outputSchema") is not None else None)
         or _shape_problem(tool)
+        or (None if allows_hidden_text else hiding_problem(tool))
     )
+
+
+def hiding_problem(definition: Any) -> str | None:
+    """Why a definition would show a model what a person does not see, or `None`."""
+    try:
+        if not may_hide(exactjson.dump(definition)):
+            return None
+    except exactjson.NotJson:
+        # It is left out of every list.
+        return None
+    problem = explain_hidden_text(definition)
+    return None if problem is None else f'{problem}; with "unicode": "allow" in the server\'s entry it is let through'
 
 
 def _schema_problem(key: str, schema: object) -> str | None:

@@ -7,20 +7,26 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from typing import Any
 
-from pegboard import exactjson
+from pegboard.catalog.cuts import Cuts
+from pegboard.catalog.introductions import Introductions
 from pegboard.catalog.notice_pace import NoticePace
+from pegboard.catalog.offer_request import ask_offer
 from pegboard.catalog.own_lists import OwnLists
+from pegboard.catalog.record import are_equal, make_record
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.catalog.resources import ResourceCatalog
+from pegboard.catalog.reviews import ALL_KINDS, Reviews, version_of
 from pegboard.catalog.server_tools import Exposure
 from pegboard.catalog.stock import ServerOffer
 from pegboard.catalog.tool_source import Introduction, Offered, ToolSource
 from pegboard.config import ServerSpec
 from pegboard.log import logger, trace_scope
 from pegboard.pace import Pace
+from pegboard.pins.pins import Pins
 from pegboard.result import ToolError, ToolErrorCode, ToolResult, as_result
 from pegboard.storage import CatalogRecord, CatalogStore, StorageError
 
@@ -41,6 +47,7 @@ class Discovery:
         may_try: Callable[[str], bool] = lambda _: True,
         clock: Callable[[], float] = time.monotonic,
         library: ResourceCatalog | None = None,
+        pins: Pins | None = None,
     ) -> None:
         self._registry = registry
         self._library = library or ResourceCatalog()
@@ -52,9 +59,12 @@ class Discovery:
         self._again: set[str] = set()
         self.notices = NoticePace[str](self.soon, self._is_enabled)
         # What servers show to each principal's own sign-in.
-        self.own = OwnLists(registry, self._library, store, sources)
+        self.reviews = Reviews(pins)
+        self.own = OwnLists(registry, self._library, store, sources, self.reviews)
+        # Prompts, resources and templates as servers sent them; the library has what is served of them.
+        self._said: dict[str, ServerOffer] = {}
         # What is left out of each server's lists because they are too long, by kind.
-        self.cuts: dict[str, dict[str, str]] = {}
+        self.cuts = Cuts()
         self._clock = clock
         # How often a server failed in a row, and until when it is left alone in the background.
         self._failures: dict[str, tuple[int, float]] = {}
@@ -65,8 +75,8 @@ class Discovery:
         # What was said of each server's last failure.
         self._logged_errors: dict[str, str] = {}
         self.stale_since: dict[str, float] = {}
-        self.instructions: dict[str, str] = {}
-        self.capabilities: dict[str, Mapping[str, Any]] = {}
+        self._introductions = Introductions(self.reviews)
+        self.instructions, self.capabilities = self._introductions.instructions, self._introductions.capabilities
         # Servers that an older Pegboard has seen, which asked for nothing but tools.
         self._unasked: set[str] = set()
         self._own_ttl: dict[str, float | None] = {}
@@ -184,24 +194,36 @@ class Discovery:
         await self.own.restore(source.spec)
         stored = self._registry.server(name) is None
         record = await self._store.load_one(name, source.spec.fingerprint) if stored else None
-        if (known := self._registry.server(name)) is not None:
+        if self._registry.server(name) is not None:
             # Newer than anything on disk; only how it is shown may have changed.
-            if await self._register(source, known.raw, known.ttl, known.discovered_at):
-                await self._library.put(name, self._library.offer(name), prefix=source.spec.prefix)
+            await self.review(name)
         elif record is not None and record.fingerprint == source.spec.fingerprint:
             await self._take_over(source, record)
+
+    async def review(self, name: str) -> None:
+        """Serve what a server said last as it is to be served now: something was decided, or is set in another way."""
+        source, known = self._sources().get(name), self._registry.server(name)
+        if source is None or known is None:
+            return
+        if await self._register(source, known.raw, known.ttl, known.discovered_at, again=True):
+            await self._put_offer(source.spec, self._said.get(name, ServerOffer()))
+            await self._introductions.serve(source.spec)
+        elif source.spec.enabled and self._registry.server(name) is known:
+            # Something else was decided meanwhile.
+            await self.review(name)
 
     async def put_away(self, name: str) -> None:
         """Take out of the catalog what a server has, until it is restored or discovered again."""
         self.own.put_away(name)
+        self.reviews.forget(name)
+        self._said.pop(name, None)
         self._registry.remove_server_tools(name)
         await self._library.remove(name)
 
     async def forget(self, spec: ServerSpec) -> None:
         """A server was taken out of the config."""
         self._forgive(spec.name)
-        self.instructions.pop(spec.name, None)
-        self.capabilities.pop(spec.name, None)
+        self._introductions.forget(spec.name)
         self.errors.pop(spec.name, None)
         self._logged_errors.pop(spec.name, None)
         self.cuts.pop(spec.name, None)
@@ -332,13 +354,13 @@ class Discovery:
         spec = source.spec
         if not self._counts(source, asked):
             return 0
-        self._record_cut(spec.name, "tools", offered.cut)
+        self.cuts.record(spec.name, "tools", offered.cut)
         count = await self._take_in(source, asked, offered)
         if count is None:
             return 0
         hello = source.hello
         if hello is not None:
-            self._record_introduction(spec.name, hello)
+            await self._introductions.record(spec, hello)
             # Most servers answer all at once; one that is slow with its prompts has its tools all the same.
             await asyncio.wait({others}, timeout=_OTHERS)
             if not self._counts(source, asked):
@@ -350,16 +372,19 @@ class Discovery:
     async def _take_in(self, source: ToolSource, asked: str, offered: Offered) -> int | None:
         """Register what a server offers; `None` if that no longer matters by then."""
         spec, known = source.spec, self._registry.server(source.spec.name)
-        ttl, exposure = offered.ttl or spec.ttl, Exposure(prefix=spec.prefix, permits=spec.permits)
-        if known is not None and known.exposure == exposure and await _are_equal(known.raw, offered.items):
+        ttl, exposure = offered.ttl or spec.ttl, Exposure.of(spec)
+        if known is not None and known.exposure == exposure and await are_equal(known.raw, offered.items):
             self._registry.touch(spec.name, ttl)
             return len(known.tools)
+        version = version_of(source.hello.server_info if source.hello else None)
+        review = await self.reviews.review_tools(spec, offered.items, version)
         count = await self._registry.register_in_slices(
             spec.name,
             offered.items,
             exposure=exposure,
             ttl=ttl,
-            still=lambda: source.spec is spec and self._counts(source, asked),
+            still=lambda: source.spec is spec and self._counts(source, asked) and self.reviews.is_current(spec, review),
+            review=review,
         )
         if count is None and self._counts(source, asked):
             # Only how they are to be shown is another way by now.
@@ -376,19 +401,14 @@ class Discovery:
 
     async def _ask_others(self, source: ToolSource, asked: str) -> None:
         """Prompts, resources and templates; a kind that cannot be had now stays as it was."""
-        known = self._library.offer(source.spec.name)
-        kinds = (
-            ("prompts/list", "prompts", known.prompts),
-            ("resources/list", "resources", known.resources),
-            ("resources/templates/list", "resourceTemplates", known.templates),
-        )
-        offer = ServerOffer(*await asyncio.gather(*(self._ask_kind(source, *kind) for kind in kinds)))
+        known = self._said.get(source.spec.name, ServerOffer())
+        offer, unheard = await ask_offer(source, known, self.cuts)
         if not self._counts(source, asked) or source.hello is None:
             return
         if asyncio.current_task() is not self._latest.get(source.spec.name):
             # It was asked again since, and that answer is the newer one.
             return
-        await self._library.put(source.spec.name, offer, prefix=source.spec.prefix)
+        await self._put_offer(source.spec, offer, version_of(source.hello.server_info), unheard=unheard)
         if not self._counts(source, asked):
             return
         self._unasked.discard(source.spec.name)
@@ -396,96 +416,72 @@ class Discovery:
             # Otherwise whoever waits for this saves all of it at once.
             await self._save(source.spec, source.hello)
 
-    async def _ask_kind(self, source: ToolSource, method: str, field: str, known: Sequence[Any]) -> Sequence[Any]:
-        result = await as_result(source.list_kind(method, field))
-        if result.error is not None:
-            # Many servers that have resources have no templates, and say so in this way. That one cannot be reached at
-            # all is told of its tools.
-            if source.is_connected:
-                reason = result.error.message
-                logger().info("catalog.kind.failed", serverName=source.spec.name, kind=field, reason=reason)
-            return known
-        self._record_cut(source.spec.name, field, result.data.cut if result.data is not None else None)
-        return result.data.items if result.data is not None else ()
-
-    def _record_cut(self, name: str, kind: str, cut: str | None) -> None:
-        if cut is not None:
-            self.cuts.setdefault(name, {})[kind] = cut
-        else:
-            self.cuts.get(name, {}).pop(kind, None)
-
-    def _record_introduction(self, name: str, said: Introduction | CatalogRecord) -> None:
-        self.capabilities[name] = said.capabilities
-        if said.instructions:
-            # They are words for people and models, which become part of longer ones.
-            self.instructions[name] = exactjson.well_formed(said.instructions)
-        else:
-            self.instructions.pop(name, None)
+    async def _put_offer(
+        self,
+        spec: ServerSpec,
+        offer: ServerOffer,
+        version: str = "",
+        pace: Pace | None = None,
+        unheard: Collection[str] = ALL_KINDS,
+    ) -> None:
+        """List what of an offer is served."""
+        # Another object each time: of two that are reviewed at once the later one counts.
+        offer = self._said[spec.name] = replace(offer)
+        served, _ = await self.reviews.review_offer(spec, offer, version, unheard=unheard)
+        if self._said.get(spec.name) is offer:
+            await self._library.put(spec.name, served, prefix=spec.prefix, pace=pace)
 
     async def _register(
-        self, source: ToolSource, tools: list[Any], ttl: float, discovered_at: float, pace: Pace | None = None
+        self,
+        source: ToolSource,
+        tools: list[Any],
+        ttl: float,
+        discovered_at: float,
+        pace: Pace | None = None,
+        version: str = "",
+        *,
+        again: bool = False,
     ) -> bool:
         """Register tools that are known already, unless the server was asked, changed or removed meanwhile."""
         spec, known = source.spec, self._registry.server(source.spec.name)
+        review = await self.reviews.review_tools(spec, tools, version)
 
         def still() -> bool:
-            return source.spec is spec and self._is_at(source) and self._registry.server(spec.name) is known
+            is_same = source.spec is spec and self._registry.server(spec.name) is known
+            return is_same and self._is_at(source) and self.reviews.is_current(spec, review)
 
         count = await self._registry.register_in_slices(
             spec.name,
             tools,
-            exposure=Exposure(prefix=spec.prefix, permits=spec.permits),
+            exposure=Exposure.of(spec),
             ttl=ttl,
             still=still,
             discovered_at=discovered_at,
             pace=pace,
+            review=review,
         )
-        await self.own.follow(spec.name)
+        await self.own.follow(spec.name, again=again)
         return count is not None
 
     async def _take_over(self, source: ToolSource, record: CatalogRecord, pace: Pace | None = None) -> None:
         spec = source.spec
-        if not await self._register(source, record.tools, record.ttl or spec.ttl, record.discovered_at, pace):
+        version = version_of(record.server_info)
+        if not await self._register(source, record.tools, record.ttl or spec.ttl, record.discovered_at, pace, version):
             return
         self._own_ttl[spec.name] = record.ttl
-        self._record_introduction(spec.name, record)
+        await self._introductions.record(spec, record)
         if record.prompts is None:
             self._unasked.add(spec.name)
         else:
             offer = ServerOffer(record.prompts, record.resources, record.templates)
-            await self._library.put(spec.name, offer, prefix=spec.prefix, pace=pace)
+            await self._put_offer(spec, offer, version, pace)
 
     async def _save(self, spec: ServerSpec, hello: Introduction) -> None:
-        known, others = self._registry.server(spec.name), self._library.offer(spec.name)
-        record = CatalogRecord(
-            server=spec.name,
-            fingerprint=spec.fingerprint,
-            era=hello.era,
-            version=hello.version,
-            capabilities=dict(hello.capabilities),
-            server_info=dict(hello.server_info),
-            instructions=hello.instructions,
-            tools=known.raw if known else cast("list[dict[str, Any]]", []),
-            discovered_at=known.discovered_at if known else time.time(),
-            ttl=self._own_ttl.get(spec.name),
-            prompts=list(others.prompts) if self._library.knows(spec.name) else None,
-            resources=list(others.resources),
-            templates=list(others.templates),
-        )
+        said = self._said.get(spec.name)
+        record = make_record(spec, hello, self._registry.server(spec.name), said, self._own_ttl.get(spec.name))
         self.errors.pop(spec.name, None)
         try:
             await self._store.save(record)
         except StorageError as exc:
             # The tools are there and can be used; only the next start will have to ask again.
             logger().warning("catalog.save.failed", serverName=spec.name, reason=str(exc))
-
-
-async def _are_equal(before: list[Any], after: list[Any]) -> bool:
-    """Whether two lists, of any length, hold the same."""
-    pace = Pace()
-    for one, other in zip(before, after, strict=False):
-        if not exactjson.is_same(one, other):
-            return False
-        if pace.is_over:
-            await pace.rest()
-    return len(before) == len(after)

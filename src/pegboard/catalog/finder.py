@@ -182,6 +182,11 @@ def is_discovery_tool(tool: RegisteredTool) -> bool:
     return tool.tool is not None and tool.tool.category == "discovery"
 
 
+def is_result_reader(tool: RegisteredTool) -> bool:
+    """Whether a tool is there to read what was left out of large results."""
+    return tool.tool is not None and tool.tool.category == "results"
+
+
 def _is_sought(tool: RegisteredTool) -> bool:
     return not is_discovery_tool(tool)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pegboard import exactjson
-from pegboard.catalog.server_tools import Exposure
+from pegboard.catalog.server_tools import Exposure, ServerTools
 from pegboard.catalog.stock import ServerOffer, Stock
 from pegboard.storage import CatalogRecord
 from pegboard.tool import RegisteredTool
@@ -38,8 +38,15 @@ class OwnList:
     offer: OwnOffer
     # How it is shown: with another exposure it is made anew.
     exposure: Exposure
-    tools: Mapping[str, RegisteredTool]
+    judged: ServerTools
     stock: Stock
+    # The same for the same lists of which the same is served.
+    key: str
+
+    @property
+    def tools(self) -> Mapping[str, RegisteredTool]:
+        """Those that are served."""
+        return self.judged.tools
 
     def record(self, server: str, fingerprint: str) -> CatalogRecord:
         """What is kept of it, under a name that no server has."""

@@ -29,6 +29,7 @@ from pegboard.catalog.own_list import (
 )
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.catalog.resources import ResourceCatalog
+from pegboard.catalog.reviews import Reviews, version_of
 from pegboard.catalog.server_lists import ListHolder, ServerLists
 from pegboard.catalog.server_tools import Exposure
 from pegboard.catalog.stock import ServerOffer
@@ -85,7 +86,9 @@ class OwnLists:
         library: ResourceCatalog,
         store: CatalogStore,
         sources: Callable[[], Mapping[str, ToolSource]],
+        reviews: Reviews,
     ) -> None:
+        self._reviews = reviews
         self._registry = registry
         self._library = library
         self._store = store
@@ -135,7 +138,7 @@ class OwnLists:
     def _mark(self, known: ServerLists, found: ListHolder | None) -> str | None:
         """A list's digest; an empty text: nothing; `None`: what all have alike."""
         if found is not None and found.list is not None:
-            return found.list.digest
+            return found.list.key
         return "" if known.hides_common(found) else None
 
     def needs_sign_in(self, server: str | None, holder: str | None) -> bool:
@@ -202,19 +205,20 @@ class OwnLists:
         found.version += 1
         await self._note_unsigned(source.spec, holder, found)
 
-    async def follow(self, name: str) -> None:
-        """A server's list for everybody is another, or how it is to be shown."""
+    async def follow(self, name: str, *, again: bool = False) -> None:
+        """A server's list for everybody is another, or how it is to be shown, or (`again`) what is approved of it."""
         known, source = self._servers.get(name), self._sources().get(name)
         if known is None or source is None:
             return
         if not is_per_user(source.spec):
             await self.forget(source.spec)
             return
-        exposure = _exposure_of(source.spec)
-        for own in known.lists():
-            if own.exposure != exposure:
-                made = await self._make(source.spec, own.offer, own.digest)
-                own.exposure, own.tools, own.stock = made.exposure, made.tools, made.stock
+        for holder, found in list(known.holders.items()):
+            own = found.list
+            if own is not None and (again or own.exposure != Exposure.of(source.spec)):
+                made = await self._make(source, holder, own.offer, own.digest)
+                # Another one that came meanwhile is the newer one.
+                found.list = made if found.list is own else found.list
         await self._publish(name)
 
     def put_away(self, name: str) -> None:
@@ -257,7 +261,7 @@ class OwnLists:
         for name, source in self._sources().items():
             if is_per_user(source.spec):
                 self._servers.setdefault(name, ServerLists(source.spec.fingerprint))
-        lists: dict[tuple[str, str], OwnList] = {}
+        names: set[str] = set()
         kept = {(record.server, record.fingerprint): record for record in records if " " in record.server}
         for (title, fingerprint), record in kept.items():
             name, mark, holder = title.partition(HOLDER)
@@ -269,13 +273,13 @@ class OwnLists:
             content = kept.get((f"{name}{LIST}{record.version}", fingerprint))
             if content is None:
                 continue
-            if (name, record.version) not in lists:
-                lists[name, record.version] = await self._make(source.spec, offer_in(content), record.version)
+            made = await self._make(source, holder, offer_in(content), record.version)
             found = self._holder(name, holder)
-            found.list, found.is_settled = lists[name, record.version], True
+            found.list, found.is_settled = made, True
+            names.add(name)
             age = max(0.0, time.time() - record.discovered_at)
             found.fresh_until = time.monotonic() + (record.ttl or source.spec.ttl) - age
-        for name in {name for name, _ in lists}:
+        for name in names:
             await self._publish(name)
 
     def _note_difference(self, spec: ServerSpec, fingerprint: str) -> None:
@@ -376,14 +380,24 @@ class OwnLists:
         ]
         offer = OwnOffer(offered.items, ServerOffer(*others))
         digest = await Pace().outcome(offer.digest())
-        same = (own for own in self._servers[source.spec.name].lists() if own.digest == digest)
-        return offered.ttl, next(same, None) or await self._make(source.spec, offer, digest)
+        return offered.ttl, await self._make(source, holder, offer, digest)
 
-    async def _make(self, spec: ServerSpec, offer: OwnOffer, digest: str) -> OwnList:
-        exposure = _exposure_of(spec)
-        tools = await self._registry.judge_in_slices(spec.name, offer.tools, exposure)
-        stock = await self._library.make_stock(spec.name, offer.others, prefix=spec.prefix)
-        return OwnList(digest, offer, exposure, tools, stock)
+    async def _make(self, source: ToolSource, holder: str, offer: OwnOffer, digest: str) -> OwnList:
+        """What is served to a principal of what it was sent; who is served the same shares it."""
+        spec, version = source.spec, version_of(source.hello.server_info if source.hello else None)
+        exposure = Exposure.of(spec)
+        review = await self._reviews.review_tools(spec, offer.tools, version, holder)
+        others, mark = await self._reviews.review_offer(spec, offer.others, version, holder)
+        key = f"{digest}{mark if review is None else review.mark + mark}"
+        same = (own for own in self._lists_of(spec.name).lists() if own.key == key and own.exposure == exposure)
+        if (shared := next(same, None)) is not None:
+            return shared
+        judged = await self._registry.judge_in_slices(spec.name, offer.tools, exposure, review)
+        stock = await self._library.make_stock(spec.name, others, prefix=spec.prefix)
+        if not self._reviews.is_current(spec, review, holder):
+            # Something else was decided meanwhile.
+            return await self._make(source, holder, offer, digest)
+        return OwnList(digest, offer, exposure, judged, stock, key)
 
     async def _publish(self, name: str) -> None:
         """Have everybody see what is their own now."""
@@ -447,7 +461,7 @@ class OwnLists:
     async def _clean_up(self, spec: ServerSpec, own: OwnList) -> None:
         """Keep no list that is nobody's any more."""
         known = self._servers.get(spec.name)
-        if known is None or own not in known.lists():
+        if known is None or all(own.digest != each.digest for each in known.lists()):
             await self._store.forget(f"{spec.name}{LIST}{own.digest}", spec.fingerprint)
 
     async def _keep(
@@ -465,7 +479,3 @@ class OwnLists:
 
 def _is_same(own: RegisteredTool | None, tool: RegisteredTool) -> bool:
     return own is not None and own.digest == tool.digest
-
-
-def _exposure_of(spec: ServerSpec) -> Exposure:
-    return Exposure(prefix=spec.prefix, permits=spec.permits)

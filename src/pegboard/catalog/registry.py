@@ -13,13 +13,15 @@ from typing import Any, cast
 
 from pegboard import exactjson
 from pegboard.catalog.definitions import tool_problem
+from pegboard.catalog.handler_tool import HandlerTool, mcp_definition
 from pegboard.catalog.server_tools import DEFAULT_TTL, Exposure, ServerTools
 from pegboard.catalog.sorting import sorting
 from pegboard.log import logger
 from pegboard.names import compose, foreign_prefix, is_snake_case, public_name
 from pegboard.pace import Pace
+from pegboard.pins.review import Review
 from pegboard.result import ToolError, ToolErrorCode, ToolResult, error_of, words_of
-from pegboard.tool import Disposable, RegisteredTool, ResultTool, Tool, handshake_definition
+from pegboard.tool import Disposable, RegisteredTool, Tool, handshake_definition
 
 # Behind the name of a server: of the tools that it shows to some principals alone.
 _PRIVATE = " private"
@@ -89,10 +91,10 @@ class ToolRegistry:
         if not callable(handler):
             return _refusal(f"tool {name!r} cannot be registered: its handler is no function")
         try:
-            named = _mcp_definition(name, definition)
+            named = mcp_definition(name, definition)
             if problem := tool_problem(named):
                 return _refusal(f"tool {name!r} cannot be registered: {problem}")
-            self.register_tool(name, _FunctionTool(handler, cast("dict[str, Any]", named)))
+            self.register_tool(name, HandlerTool(handler, cast("dict[str, Any]", named)))
         except (TypeError, ValueError, RecursionError) as exc:
             return _refusal(words_of(exc))
         return ToolResult[str].ok(name)
@@ -132,23 +134,27 @@ class ToolRegistry:
         still: Callable[[], bool],
         discovered_at: float | None = None,
         pace: Pace | None = None,
+        review: Review | None = None,
     ) -> int | None:
-        """The same for a list of any length: others on the loop have their turns while its tools are judged.
+        """The same for a list of any length: others on the loop have their turns while its tools are judged. A review
+        says what of it is served.
 
         `None`, and nothing is registered, if by then it is no longer wanted.
         """
-        known = self._make_server_tools(tools, exposure, ttl, discovered_at)
+        known = self._make_server_tools(tools, exposure, ttl, discovered_at, review)
         await self._judge_in_slices(known, server, pace or Pace())
         if not still():
             return None
         self._put(server, known)
         return len(known.tools)
 
-    async def judge_in_slices(self, server: str, tools: list[Any], exposure: Exposure) -> Mapping[str, RegisteredTool]:
+    async def judge_in_slices(
+        self, server: str, tools: list[Any], exposure: Exposure, review: Review | None = None
+    ) -> ServerTools:
         """What would become of a server's tools by the names that clients would use; nothing is registered."""
-        known = self._make_server_tools(tools, exposure, None, None)
+        known = self._make_server_tools(tools, exposure, None, None, review)
         await self._judge_in_slices(known, server, Pace())
-        return known.tools
+        return known
 
     async def _judge_in_slices(self, known: ServerTools, server: str, pace: Pace) -> None:
         static = None
@@ -238,6 +244,11 @@ class ToolRegistry:
             self._order, self._sorted = order, tools
         return tools
 
+    def withheld(self, name: str) -> tuple[RegisteredTool, str] | None:
+        """A server's tool of that name that is not served, and why; nothing but its name is known of it."""
+        found = (known.withheld_by_name(name) for known in self._servers.values())
+        return next((each for each in found if each is not None), None)
+
     def full_name(self, name: str) -> RegisteredTool | None:
         """The tool of that name, or the one whose name was too long or too strange to be exposed as it is."""
         return self.get(name) or self.get(public_name(name, self.max_name_length))
@@ -270,10 +281,17 @@ class ToolRegistry:
             known.ttl = ttl or known.ttl
 
     def _make_server_tools(
-        self, raw: list[Any], exposure: Exposure | None, ttl: float | None, discovered_at: float | None
+        self,
+        raw: list[Any],
+        exposure: Exposure | None,
+        ttl: float | None,
+        discovered_at: float | None,
+        review: Review | None = None,
     ) -> ServerTools:
         return ServerTools(
             raw=raw,
+            served=None if review is None else review.served,
+            withheld={} if review is None else review.withheld,
             discovered_at=self._clock() if discovered_at is None else discovered_at,
             ttl=ttl or DEFAULT_TTL,
             exposure=exposure or Exposure(),
@@ -286,15 +304,15 @@ class ToolRegistry:
     def _judge(self, known: ServerTools, server: str) -> Iterator[None]:
         """Look at a server's tools one by one; what is wrong with one is noted, the others are taken."""
         before = self._servers.get(server)
-        same = before is not None and before.exposure.prefix == known.exposure.prefix
+        same = before is not None and before.exposure.is_judged_alike(known.exposure)
         made_of = before.made_of if before is not None and same else {}
         known.tools, known.made_of, known.rejected = {}, {}, {}
         conflicts, duplicates = list[str](), list[str]()
-        for raw in known.raw:
+        for raw in known.raw if known.served is None else known.served:
             label = _own_name(raw)
             kept = made_of.get(label)
             kept = kept if kept is not None and exactjson.is_same(kept[0], raw) else None
-            if kept is None and (problem := tool_problem(raw)):
+            if kept is None and (problem := tool_problem(raw, allows_hidden_text=known.exposure.allows_hidden_text)):
                 known.rejected[label[:200]] = problem
             elif label in self._static:
                 conflicts.append(label)
@@ -307,6 +325,11 @@ class ToolRegistry:
                     self._add(known, tool, raw, duplicates)
             yield
         known.conflicts = tuple(conflicts)
+        known.withheld_tools = {}
+        for label in known.withheld:
+            if known.exposure.permits(label) and label not in self._static:
+                tool = self._tool(known, server, label, {"name": label, "inputSchema": {}})
+                known.withheld_tools[tool.name] = tool
         _log_left_out(server, conflicts, known.rejected, duplicates)
 
     def _tool(self, known: ServerTools, server: str, own_name: str, raw: dict[str, Any]) -> RegisteredTool:
@@ -411,27 +434,6 @@ class ToolRegistry:
         self._on_change()
 
 
-class _FunctionTool(ResultTool):
-    """A static tool made from a function."""
-
-    name = ""
-    description = ""
-    # A program's function gets what was given.
-    fills_defaults = False
-
-    def __init__(self, handler: Any, definition: Mapping[str, Any]) -> None:
-        self._handler = handler
-        self._definition = dict(definition)
-        self.input_schema = definition["inputSchema"]  # pyright: ignore[reportAttributeAccessIssue]
-
-    async def call(self, arguments: Mapping[str, Any]) -> Any:
-        answer = self._handler(dict(arguments))
-        return await answer if hasattr(answer, "__await__") else answer
-
-    def definition(self) -> dict[str, Any]:
-        return dict(self._definition)
-
-
 def _make_tool(
     name: str, server: str | None, original: str, definition: Mapping[str, Any], tool: Tool | None = None
 ) -> RegisteredTool:
@@ -450,16 +452,6 @@ def without_board(tool: RegisteredTool) -> RegisteredTool:
         return tool
     definition = {**tool.definition, "description": words}
     return _make_tool(tool.name, tool.server_name, tool.original_name, definition, tool.tool)
-
-
-def _mcp_definition(name: object, definition: object) -> object:
-    """A definition in MCP's words; Anthropic's differ in one."""
-    if not isinstance(definition, Mapping):
-        return definition
-    named: dict[str, Any] = {**cast("Mapping[str, Any]", definition), "name": name}
-    if "inputSchema" not in named and "input_schema" in named:
-        named["inputSchema"] = named.pop("input_schema")
-    return named
 
 
 def _private_key(server: str) -> str:

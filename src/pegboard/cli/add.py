@@ -25,6 +25,7 @@ from pegboard.cli.common import (
 )
 from pegboard.cli.config_change import ask_servers, config_to_change, edit_config, own_ports, say_advice
 from pegboard.cli.logins import offer_sign_in
+from pegboard.cli.page_link import find_page
 from pegboard.cli.program import command_for, command_line, find_program
 from pegboard.cli.registry import (
     CalledOption,
@@ -346,15 +347,21 @@ def _finish(answer: Answer, name: str, path: Path, *, is_new: bool, as_json: boo
         offer_sign_in(name, path, is_new=is_new, as_json=as_json)
         return
     if as_json:
-        print(json_text({**answer, "data": {**(answer.get("data") or {}), "server": name, "path": str(path)}}))
+        page = find_page(path, "servers", name)
+        about = {"server": name, "path": str(path), **({"page": page} if page else {})}
+        print(json_text({**answer, "data": {**(answer.get("data") or {}), **about}}))
     elif error is None:
         say(f"{name} was added to {path}: {_tools(answer)}." if is_new else f"{name}: {_tools(answer)}.")
+        if page := find_page(path, "servers", name):
+            say(f"  In a browser: {page}")
     else:
         say_wrapped(f"pegboard: {for_people(error['message'])}", error=True)
         say_advice(name, error["message"], path)
         say_wrapped(f"{name} is in {path} all the same.", error=True)
         say(f"  To ask it again: {command_for('refresh', name)}", error=True)
         say(f"  To take it out:  {command_for('remove', name)}", error=True)
+        if page := find_page(path, "servers", name, tab="log"):
+            say(f"  Its log:         {page}", error=True)
     if error is not None:
         raise typer.Exit(UNREACHED)
 
@@ -392,11 +399,10 @@ def _read_entry(name: str, text: str) -> tuple[str, Mapping[str, Any]]:
     """The one entry that a text has, or the one of that name; under its own name where none is given."""
     from pegboard.client_configs.import_plan import entry_problem
     from pegboard.client_configs.reader import no_servers, read_text
-    from pegboard.client_configs.reading import TextOrigin
+    from pegboard.client_configs.reading import PASTED
     from pegboard.names import fold_server_name
 
-    origin = TextOrigin("the text", "the text")
-    reading = no_servers(read_text(text, origin), origin)
+    reading = no_servers(read_text(text, PASTED), PASTED)
     named = [each for each in reading.servers if fold_server_name(each.name) == fold_server_name(name)]
     servers = named or list(reading.servers)
     if not servers:

@@ -182,6 +182,7 @@ _RULES = (
     _rule(r"its sign-in cannot be renewed now", _wait_for_authorization),
     _rule(r"is disabled$", lambda _, spec: f"pegboard enable {spec.name}"),
     _rule(r"command '([^']+)' was not found on PATH", _install_command),
+    _rule(r"there is no program at ", lambda _, __: 'install it, or correct "command" in its entry'),
     _rule(r"wants a sign-in: |wants more rights .*: pegboard login", lambda _, spec: f"pegboard login {spec.name}"),
     _rule(r"wants a sign-in with OAuth", _sign_in),
     _rule(r"wants credentials|HTTP 401", _give_token),

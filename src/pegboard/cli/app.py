@@ -8,6 +8,7 @@ from pegboard.cli import (
     add,
     audit,
     change,
+    changes,
     clients,
     completion,
     doctor,
@@ -47,6 +48,21 @@ def root(version: bool = typer.Option(False, "--version", help="Show the version
         raise typer.Exit
 
 
-_GROUPS = (run, gateway_control, trust, add, imports, registry, clients, change, look, logins, tokens, secrets, whoami)
+_GROUPS = (
+    run,
+    gateway_control,
+    trust,
+    add,
+    imports,
+    registry,
+    clients,
+    change,
+    changes,
+    look,
+    logins,
+    tokens,
+    secrets,
+    whoami,
+)
 for group in (*_GROUPS, *load_parts("commands").values(), audit, service, doctor, completion):
     group.add_to(app)

@@ -23,12 +23,15 @@ _LEAST_NAME = 8
 Record = Mapping[str, Any]
 _Since = Annotated[str | None, typer.Option(help="From then on: 30m, 2h or 7d ago, a day, or a day and a time (UTC).")]
 _Until = Annotated[str | None, typer.Option(help="Before then, in the same words.")]
-_Who = Annotated[str | None, typer.Option(help="Only of this principal: a token's name, local, anonymous, or an id.")]
+_Who = Annotated[
+    str | None,
+    typer.Option(help="Only of this principal: a token's name, local, anonymous, or an id; or of this client."),
+]
 _Server = Annotated[str | None, typer.Option(help="Only of this server; * stands for anything.")]
 _Tool = Annotated[str | None, typer.Option(help="Only of this tool; * stands for anything.")]
 _Outcome = Annotated[str | None, typer.Option(help="Only ok, tool_error, rpc_error, timeout, cancelled, refused …")]
 _Denied = Annotated[bool, typer.Option("--denied", help="Only what was refused.")]
-_Kind = Annotated[str | None, typer.Option(help="Only call, access, server.added, token.*, …")]
+_Kind = Annotated[str | None, typer.Option(help="Only call, read, access, server.added, token.*, …")]
 _Limit = Annotated[int, typer.Option(help="How many records at most, the newest.", min=1, max=100_000)]
 _Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes, until Ctrl-C.")]
 _Head = Annotated[

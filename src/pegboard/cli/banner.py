@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pegboard.cli.common import short_place
 from pegboard.cli.first_steps import example_server, has_client_files
+from pegboard.cli.page_link import page_link
 from pegboard.cli.program import command_for, find_program, install_advice, with_program
 from pegboard.cli.show import TerminalTable, colour_state, cut_line, one_line, say, say_wrapped, state_word
 
@@ -56,6 +57,10 @@ def _show_servers(servers: Sequence[Mapping[str, Any]], location: Location) -> N
         elif row["state"] in _TROUBLE and row["lastError"]:
             note = short_place(one_line(with_program(str(row["lastError"]))), location.path)
             say_wrapped(f"{row['name']}: {cut_line(note, _LONGEST_NOTE)}", indent="  ")
+    for row in servers:
+        if (changed := row.get("changed")) and (changed["policy"] != "tell" or changed["wantsLook"]):
+            command = command_for("changes", "show", str(row["name"]))
+            say(f"{row['name']}: {changed['waits']} of its definitions differ from what is approved: {command}")
     if any(not row["seen"] and row["enabled"] and row["state"] not in _TROUBLE for row in servers):
         say("? = not asked yet. A server is started when a client needs it.")
     say("")
@@ -72,7 +77,7 @@ def _show_steps(url: str, *, is_first: bool) -> None:
             command_for("add", *example_server()),
             "",
         ),
-        ("Look around:", command_for("servers"), f"in a browser: {url}/docs"),
+        ("Look around:", command_for("servers"), f"in a browser: {page_link(url)}"),
     ]
     for what, how, more in steps:
         say(what)

@@ -23,12 +23,15 @@ from pegboard.cli.common import (
     quiet_logs,
     without_name,
 )
+from pegboard.cli.page_link import find_page
 from pegboard.cli.program import with_program
 from pegboard.cli.secrets_check import look_at_secrets
 from pegboard.cli.show import count_tools, one_line, say, say_wrapped
 from pegboard.cli.wording import may_sign_in
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pegboard.board import Board
     from pegboard.cli.discovery_check import SignInCheck
     from pegboard.cli.rest_client import Answer, RestClient
@@ -85,6 +88,8 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
             if finding.advice:
                 _show_advice(finding.advice)
         _show_sum(findings)
+        if page := _fitting_page(location.path, findings):
+            say(f"In a browser: {page}")
     if code:
         raise typer.Exit(code)
 
@@ -107,6 +112,15 @@ def _show_sum(findings: Sequence[DoctorFinding]) -> None:
     say(f"{' and '.join(said)}. What to do stands behind each →")
 
 
+def _fitting_page(config: Path, findings: Sequence[DoctorFinding]) -> str:
+    """The screen where most is to be seen of what was found: the log of the one server with an error, or the overview,
+    which names them all. Empty where no gateway runs."""
+    failed = {finding.about for finding in findings if finding.level == "error"}
+    (only,) = failed if len(failed) == 1 else ("",)
+    kind, _, name = only.partition(" ")
+    return find_page(config, "servers", name, tab="log") if kind == "server" else find_page(config)
+
+
 def _look(location: Location) -> tuple[list[DoctorFinding], int]:
     import os
 
@@ -124,11 +138,22 @@ def _look(location: Location) -> tuple[list[DoctorFinding], int]:
         return [DoctorFinding("config", "error", str(exc), "correct the file at that place")], BAD_CONFIG
     findings += [DoctorFinding("config", "warning", remark) for remark in settings.remarks]
     findings += _look_at_servers(location, settings)
+    findings += _look_at_lock(settings)
     findings += [DoctorFinding(*found) for found in look_at_secrets(location)]
     findings += [DoctorFinding(*found) for found in look_at_access(location, settings)]
     findings += [DoctorFinding(**asdict(found)) for found in look_at_clients(location)]
     wrong = {finding.about for finding in findings if finding.level == "error"}
     return findings, FAILED if "storage" in wrong else UNREACHED if wrong else 0
+
+
+def _look_at_lock(settings: Settings) -> list[DoctorFinding]:
+    """Whether the lock file can be used, where any server is locked to it."""
+    from pegboard.pins.lock_file import lock_of, read_lock
+
+    lock = lock_of(settings)
+    problem = "" if lock is None else read_lock(lock).problem
+    said = f"locked servers have no tools: {problem}"
+    return [DoctorFinding("lock file", "error", said, "pegboard lock")] if problem else []
 
 
 def _look_at_servers(location: Location, settings: Settings) -> list[DoctorFinding]:
@@ -238,9 +263,26 @@ def _report(asked: _Asked, *, is_gateways: bool) -> list[DoctorFinding]:
     findings += [
         DoctorFinding(about, "warning", cut, "docs/protocol.md names the limits") for cut in row.get("cut", ())
     ]
+    if changed := row.get("changed"):
+        findings.append(_report_changed(about, name, changed))
     taken = dict.fromkeys(row.get("conflicts", ()), "a static tool has this name")
     findings += _report_left_out(about, taken, "rename it on the server")
     return findings + _report_left_out(about, row.get("rejected", {}), "the server's author has to fix it")
+
+
+def _report_changed(about: str, name: str, changed: Mapping[str, Any]) -> DoctorFinding:
+    """What there is to say of definitions that are others than those that were approved."""
+    waits, withheld = changed["waits"], changed["withheld"]
+    advice = f"pegboard changes show {name}"
+    said = f"{waits} definition{'' if waits == 1 else 's'} differ{'s' if waits == 1 else ''} from what is approved"
+    have = (
+        f"{withheld} withheld"
+        if withheld
+        else "in use" + ("" if changed["policy"] == "tell" else " as approved before")
+    )
+    look = f"; {changed['wantsLook']} to look at first" if changed["wantsLook"] else ""
+    is_fine = changed["policy"] == "tell" and not withheld and not changed["wantsLook"]
+    return DoctorFinding(about, "ok" if is_fine else "warning", f"{said}: {have}{look}", advice)
 
 
 def _report_sign_in(asked: _Asked, check: SignInCheck) -> list[DoctorFinding]:

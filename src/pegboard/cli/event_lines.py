@@ -113,7 +113,7 @@ class EventLines:
 
     def _call(self, event: Event) -> str:
         outcome = str(event["outcome"])
-        colour = _GREEN if outcome == "ok" else _YELLOW if outcome == "cancelled" else _RED
+        colour = _GREEN if outcome == "ok" else _YELLOW if outcome in {"cancelled", "input_required"} else _RED
         client = one_line(str(event["client"])) or "-"
         if principal := event.get("principal"):
             client = f"{one_line(str(principal), _LONGEST_NAME)} via {client}"

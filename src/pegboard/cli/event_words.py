@@ -1,5 +1,5 @@
-"""Event words: a plain sentence for what happens around sign-ins, at the door and to the audit, for the person at the
-terminal of `serve`."""
+"""Event words: a plain sentence for what happens around sign-ins, at the door, to large results and to the audit, for
+the person at the terminal of `serve`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,18 @@ from pegboard.cli.show import one_line
 
 _LONGEST = 300
 _SENTENCES = {
+    "definitions.changed": "{server}  its definitions changed ({what}); {remark}: pegboard changes show {server}",
+    "definitions.accepted": "{server}  changes of its definitions were accepted: {count}",
+    "definitions.rejected": "{server}  changes of its definitions were rejected: {count}",
+    "definitions.lock.unusable": "servers that are locked serve nothing: {reason}",
+    "definitions.save.failed": "{server}  what is approved of its definitions cannot be stored now: {reason}",
+    "definitions.load.failed": "{server}  what is approved of its definitions cannot be read now: {reason}",
+    "definitions.storage.away": "decisions about definitions that others make are not noticed now: {reason}",
+    "definitions.watch.failed": "decisions about definitions that others make are not noticed now: an error ({error})",
+    "result.abridged": "{tool}  its result of {characters} characters was cut to {cap}",
+    "result.keep.failed": "a large result could not be kept, so that models have only a part of it: {reason}",
+    "result.remove.failed": "a large result that nobody reads any more could not be removed: {reason}",
+    "results.clean.failed": "large results that nobody reads any more could not be removed: {reason}",
     "oauth.signed_in": "{server}  signed in",
     "oauth.signed_out": "{server}  signed out",
     "oauth.sign_in.refused": "{server}  not signed in: {reason}",
@@ -54,6 +66,8 @@ def sentence_for(event: Mapping[str, Any], login: str) -> str | None:
     if sentence is None:
         return None
     said = sentence.format_map({key: one_line(str(value), _LONGEST) for key, value in event.items()} | {"login": login})
+    if event["event"] == "result.abridged":
+        said += "; the whole is kept for an hour" if event.get("kept") else "; the rest is lost"
     if event["event"] == "oauth.signed_out":
         said += "" if event.get("revoked") else "; the server did not confirm that it has revoked the tokens"
     return said

@@ -17,6 +17,7 @@ from pegboard.cli.common import (
     finish,
     json_text,
 )
+from pegboard.cli.page_link import page_link
 from pegboard.cli.program import command_for
 from pegboard.cli.rest_client import Answer, RestClient
 from pegboard.cli.show import ago, count_tools, say, say_wrapped, state_word
@@ -190,13 +191,20 @@ def _status_row(gateway: RunningGateway, answer: Answer) -> dict[str, Any]:
     from datetime import UTC, datetime
 
     started = datetime.fromtimestamp(gateway.started, UTC).isoformat(timespec="seconds")
-    known = {"url": gateway.url, "pid": gateway.pid, "config": gateway.config, "startedAt": started}
+    known = {
+        "url": gateway.url,
+        "page": page_link(gateway.url),
+        "pid": gateway.pid,
+        "config": gateway.config,
+        "startedAt": started,
+    }
     return {**known, **(answer.get("data") or {})}
 
 
 def _show_status(row: Mapping[str, Any]) -> None:
     since = f", started {ago(row['startedAt'])}" if row.get("startedAt") else ""
     say(f"Pegboard {row.get('version', '')} runs at {row['url']}/mcp (pid {row['pid']}{since}).")
+    say(f"  page:     {row['page']}")
     say(f"  config:   {row.get('config', '')}")
     if problem := row.get("configProblem"):
         say(f"            the file as it is now cannot be used: {problem}")

@@ -20,13 +20,18 @@ def count_grant(grant: Mapping[str, Any]) -> str:
     return said + (f", and those of {unasked} server{'' if unasked == 1 else 's'} not asked yet" if unasked else "")
 
 
+def gives_nothing(grant: Mapping[str, Any]) -> bool:
+    """Whether there are no tools but those that find others."""
+    return grant["tools"] <= grant.get("finding", 0)
+
+
 def explain_nothing(token: Mapping[str, Any], grant: Mapping[str, Any]) -> str:
     """Why a token is given no tools now, and what to do; empty where there are none to be given."""
     unasked: list[str] = grant.get("notAsked") or []
     if unasked:
         whose = f"{', '.join(unasked[:_NAMED])}{' and others' if len(unasked) > _NAMED else ''}"
         return f"{whose} {'has' if len(unasked) == 1 else 'have'} not been asked yet. Ask now: pegboard refresh"
-    if not grant["of"]:
+    if grant["of"] <= grant.get("finding", 0):
         return ""
     configured: Mapping[str, Any] = token.get("configRule") or {}
     rules: list[Mapping[str, Any] | None] = [token.get("rule"), configured.get("rule")]

@@ -151,10 +151,9 @@ def _source(name: str) -> ClientProgram | Path | str:
 
 def _read_pasted(text: str) -> ConfigReading:
     from pegboard.client_configs.reader import no_servers, read_text
-    from pegboard.client_configs.reading import TextOrigin
+    from pegboard.client_configs.reading import PASTED
 
-    origin = TextOrigin("the text", "the text")
-    return no_servers(read_text(text, origin), origin)
+    return no_servers(read_text(text, PASTED), PASTED)
 
 
 def _choose(reading: ConfigReading, only: str | None) -> ConfigReading:

@@ -21,6 +21,7 @@ from pegboard.cli.common import (
     json_text,
     stop,
 )
+from pegboard.cli.page_link import find_page
 from pegboard.cli.program import command_for, with_program
 from pegboard.cli.rest_client import Answer, RestClient, connect, stay_connected
 from pegboard.cli.show import TerminalTable, count_tools, day_and_time, say, say_wrapped, verbatim
@@ -83,7 +84,7 @@ def login(
         if as_json or "error" in answer:
             _end_early(answer, location.path, server, as_json=as_json)
         elif answer["data"]["state"] == "waiting":
-            answer = _go_on(gateway, answer["data"], opens=not no_browser)
+            answer = _go_on(gateway, answer["data"], location.path, opens=not no_browser)
         if not as_json:
             _report(gateway, answer)
 
@@ -114,13 +115,13 @@ def logins(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     finish(connect(find_config(config)).logins(), as_json=as_json, show=_show_logins)
 
 
-def _sign_in_now(gateway: RestClient, server: str) -> None:
+def _sign_in_now(gateway: RestClient, server: str, path: Path) -> None:
     """Sign in to a server at this terminal, and ask it for its tools; the end with what went wrong."""
     answer = gateway.begin_login(server, {})
     if "error" in answer:
         finish(answer, as_json=False, show=lambda _: None)
     if answer["data"]["state"] == "waiting":
-        answer = _go_on(gateway, answer["data"], opens=True)
+        answer = _go_on(gateway, answer["data"], path, opens=True)
     _report(gateway, answer)
 
 
@@ -136,9 +137,11 @@ def offer_sign_in(server: str, path: Path, *, is_new: bool, as_json: bool) -> No
     say(f"{server} was added to {path}. It wants a sign-in." if is_new else f"{server} wants a sign-in.")
     if is_at_terminal() and typer.confirm("Sign in now?", default=True, err=True):
         with stay_connected(Location(path, exists=True)) as gateway:
-            _sign_in_now(gateway, server)
+            _sign_in_now(gateway, server, path)
     else:
         say(f"  Sign in with: {command_for('login', server)}")
+        if page := find_page(path, "servers", server):
+            say(f"  Or in a browser: {page}")
         say(f"  If it takes tokens instead, put one into its headers: {command_for('doctor')} says how.")
 
 
@@ -173,7 +176,7 @@ def _end_early(answer: Answer, path: Path, server: str, *, as_json: bool) -> Non
             say(f"  Sign in with a browser, which may be on any machine: {command_for('login', server)}", error=True)
 
 
-def _go_on(gateway: RestClient, row: Mapping[str, Any], *, opens: bool) -> Answer:
+def _go_on(gateway: RestClient, row: Mapping[str, Any], path: Path, *, opens: bool) -> Answer:
     """Show a sign-in that was begun, and wait for its end where that can be waited for."""
     from pegboard.cli.sign_in import SignInDialog, finish_command, is_at_terminal
 
@@ -186,6 +189,8 @@ def _go_on(gateway: RestClient, row: Mapping[str, Any], *, opens: bool) -> Answe
                 "The gateway takes the answer, if your browser reaches it. This shows whether it has:", error=True
             )
             say(f"  {command_for('logins')}", error=True)
+            if page := find_page(path, "sign-ins"):
+                say(f"  In a browser: {page}", error=True)
         say_wrapped("If the browser ends at a page that cannot be shown, finish with that page's address:", error=True)
         say(f"  {finish_command(server)}", error=True)
         raise typer.Exit(FAILED)

@@ -26,6 +26,7 @@ from pegboard.cli.common import (
     text_of_input,
 )
 from pegboard.cli.first_steps import example_server, has_client_files
+from pegboard.cli.page_link import find_page
 from pegboard.cli.program import command_for, with_program
 from pegboard.cli.rest_client import RestClient, connect
 from pegboard.cli.show import (
@@ -224,6 +225,8 @@ def _show_servers(data: dict[str, Any], config: Path) -> None:
     rows.show()
     if is_terminal:
         _show_notes(notes)
+        if page := find_page(config, "servers"):
+            say(f"In a browser: {page}")
 
 
 def _show_notes(notes: Mapping[str, str]) -> None:

@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 _NAME = "pegboard"
 # In texts of ours; `the pegboard section` is none.
 _COMMANDS = (
-    *("add", "add-json", "audit", "call", "chats", "clients", "completion", "describe", "disable", "doctor", "enable"),
-    *("find", "import", "install", "login", "logins", "logout", "logs", "memory", "refresh", "remove", "restart"),
+    *("add", "add-json", "audit", "call", "changes", "chats", "clients", "completion", "describe", "disable", "doctor"),
+    *("enable", "find", "import", "install", "lock", "login", "logins", "logout", "logs", "memory", "refresh"),
+    *("remove", "restart"),
     *("search", "secrets", "serve", "servers", "service", "status", "stdio", "tasks", "token", "tools", "trust"),
     *("uninstall", "whoami"),
 )
 # Commands of commands.
 _GROUPS = {
     "audit": ("head", "verify"),
+    "changes": ("accept", "reject", "show"),
     "chats": ("export", "list", "search", "show"),
     "memory": (
         *("add", "delete", "export", "fulltext", "get", "import", "linked", "list", "rename", "search"),

@@ -158,6 +158,16 @@ class RestClient:
         """Remove a token."""
         return self._transport.send(RestRequest("DELETE", f"/api/tokens/{_segment(name)}"))
 
+    def changes_of(self, server: str, items: Sequence[str]) -> Answer:
+        """What a server changed in its definitions."""
+        return self.get(f"/api/changes/{_segment(server)}", item=list(items) or None)
+
+    def decide_changes(self, server: str, verb: str, items: Sequence[str], revision: str | None = None) -> Answer:
+        """Accept or reject what a server changed, or some of it, as it was at that revision."""
+        body: dict[str, Any] = {"items": list(items)} if items else {}
+        body |= {} if revision is None else {"revision": revision}
+        return self._transport.send(RestRequest("POST", f"/api/changes/{_segment(server)}/{verb}", body))
+
     def begin_login(self, name: str, wish: Mapping[str, Any]) -> Answer:
         """Begin to sign in to a server."""
         return self._transport.send(RestRequest("POST", f"/api/servers/{_segment(name)}/login", wish))

@@ -10,7 +10,7 @@ import typer
 
 from pegboard.access.rule_words import name_rule
 from pegboard.cli.common import WRONG_CALL, ConfigOption, JsonOption, find_config, finish, stop
-from pegboard.cli.grant_words import count_grant, explain_nothing, name_servers
+from pegboard.cli.grant_words import count_grant, explain_nothing, gives_nothing, name_servers
 from pegboard.cli.program import with_program
 from pegboard.cli.rest_client import RestClient, connect
 from pegboard.cli.show import (
@@ -289,7 +289,7 @@ def _show_token(data: Mapping[str, Any]) -> None:
 def _show_notes(data: Mapping[str, Any]) -> None:
     """What is likely to be a mistake; what was asked for is done."""
     notes = list(data.get("remarks", ()))
-    if (grant := data.get("gives")) is not None and not grant["tools"] and (reason := explain_nothing(data, grant)):
+    if (grant := data.get("gives")) is not None and gives_nothing(grant) and (reason := explain_nothing(data, grant)):
         notes.append(f"it is given no tools now: {reason}")
     for note in notes:
         say_wrapped(with_program(f"note: {note}"), error=True)

@@ -107,10 +107,16 @@ class Backups:
         """The latest note of a client's file, with its own file."""
         return next(self._notes(client, path), None)
 
+    def find_content(self, client: str, path: Path) -> Path | None:
+        """Where that is kept which a client's file held before its latest install; nowhere if there was no file."""
+        found = self.find(client, path)
+        kept = None if found is None else _content_file(*found)
+        return kept if kept is not None and kept.exists() else None
+
     def list_replacing(self, client: str, path: Path) -> Iterator[tuple[InstallNote, bytes]]:
         """The notes of installs that took servers out of a file, the latest first, each with what the file held."""
         for file, note in self._notes(client, path):
-            kept = file.with_name(file.name.removesuffix(_NOTE) + _suffix(note))
+            kept = _content_file(file, note)
             with contextlib.suppress(OSError):
                 if note.replaced:
                     yield note, kept.read_bytes()
@@ -141,6 +147,10 @@ def _read(file: Path) -> InstallNote | None:
         folders, replaced = (tuple(map(str, data.pop(key, ()))) for key in ("folders", "replaced"))
         return InstallNote(**data, folders=folders, replaced=replaced)
     return None
+
+
+def _content_file(file: Path, note: InstallNote) -> Path:
+    return file.with_name(file.name.removesuffix(_NOTE) + _suffix(note))
 
 
 def _suffix(note: InstallNote) -> str:

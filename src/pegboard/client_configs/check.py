@@ -21,6 +21,8 @@ from pegboard.client_configs.entries import EntryTarget
 from pegboard.exactjson import as_object
 from pegboard.version import VERSION
 
+# What it calls itself: its lists are nobody's prompt.
+CHECK_CLIENT = "pegboard-check"
 _PROTOCOL = "2025-11-25"
 _HTTP_LIMIT, _START_LIMIT, _END_LIMIT = 15.0, 60.0, 10.0
 _FAULTS = (OSError, ValueError, http.client.HTTPException, RecursionError)
@@ -62,7 +64,7 @@ def check_target(target: EntryTarget) -> CheckOutcome:
 
 def _requests() -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """The handshake, its end, and the question for tools."""
-    info = {"name": "pegboard-check", "version": VERSION}
+    info = {"name": CHECK_CLIENT, "version": VERSION}
     params = {"protocolVersion": _PROTOCOL, "capabilities": {}, "clientInfo": info}
     return (
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params},

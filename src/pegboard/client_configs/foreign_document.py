@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from pegboard.client_configs.reading import Steps, UnreadableText
+from pegboard.client_configs.toml_text import is_too_deep
 from pegboard.client_configs.yaml_text import parse_yaml
 from pegboard.config import jsonc
 
@@ -73,6 +74,8 @@ def _parse_json(text: str) -> ForeignDocument:
 
 
 def _parse_toml(text: str) -> ForeignDocument:
+    if is_too_deep(text):
+        raise UnreadableText("not TOML: it is nested too deep")
     try:
         value = tomllib.loads(text.replace("\r\n", "\n"))
     except tomllib.TOMLDecodeError as exc:

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pegboard.client_configs.entries import DEFAULT_PORT, is_own_entry
 from pegboard.client_configs.identity import ServerIdentity, identify_server
 from pegboard.client_configs.reading import ConfigReading, ForeignServer, UnreadableEntry
 from pegboard.config.entry_effects import display_command, entry_effects
-from pegboard.config.literal_secrets import literal_secrets, mask_entry
+from pegboard.config.literal_secrets import literal_secrets
 from pegboard.config.read import parse_settings
 from pegboard.config.settings import ConfigError
+from pegboard.config.shown_entry import show_entry
+from pegboard.exactjson import as_object
 from pegboard.names import fold_server_name, nearest
 
 Outcome = Literal["new", "renamed", "same", "skipped"]
 _NOWHERE = Path("pasted")
+# What READMEs write where a value of one's own belongs: it stands alone, or behind a word such as `Bearer`.
+_PLACEHOLDER = re.compile(
+    r"(?:\w+ )?(?:<[^<>]+>|[xX*.…]{3,}|(?i:(?:your|insert|replace)[-_ ][\w -]+|[\w-]*change[-_]?me))"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +40,8 @@ class PlannedServer:
     outcome: Outcome
     # The name that it had, or the server that is the same.
     other: str = ""
+    # Whether a server of the config has the name that it had.
+    is_taken: bool = False
 
     @property
     def is_written(self) -> bool:
@@ -48,14 +58,18 @@ class PlannedServer:
         return "skipped: Pegboard itself" if self.outcome == "skipped" else "new"
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs, with nothing secret in it that could not be a command."""
-        shown = mask_entry(self.entry)
+        """For programs and pages, with nothing in it that may be secret and is not run."""
+        shown = show_entry(self.entry)
         return {
             "name": self.name,
             "from": self.server.origin.label,
+            "file": self.server.origin.place,
             "place": self.server.place,
             "outcome": self.outcome,
             **({"other": self.other} if self.other else {}),
+            **({"taken": True} if self.is_taken else {}),
+            **({"missing": True} if _lacks_program(self.entry) else {}),
+            **({"placeholders": places} if (places := _find_placeholders(self.entry)) else {}),
             "runs": display_command(self.entry, shown),
             "does": entry_effects(self.entry, shown),
             "entry": shown,
@@ -127,6 +141,7 @@ def plan_import(
 ) -> ImportPlan:
     """What becomes of each server, beside those that the config has."""
     taken = {fold_server_name(name): name for name in known}
+    of_config = frozenset(taken)
     seen = _SeenServers(known, environment)
     planned: list[PlannedServer] = []
     unreadable = list(reading.unreadable)
@@ -136,6 +151,8 @@ def plan_import(
             unreadable.append(UnreadableEntry(server.name, server.place, problem, server.origin))
             continue
         row = _place(server, entry, taken, seen, ports)
+        if row.outcome == "renamed" and fold_server_name(server.name) in of_config:
+            row = replace(row, is_taken=True)
         planned.append(row)
         if row.is_written:
             taken[fold_server_name(row.name)] = row.name
@@ -155,6 +172,42 @@ def choose(reading: ConfigReading, names: Sequence[str]) -> ConfigReading:
     return ConfigReading(
         tuple(each for each in reading.servers if fold_server_name(each.name) in wanted),
         tuple(each for each in reading.unreadable if fold_server_name(each.name) in wanted),
+    )
+
+
+def choose_exactly(reading: ConfigReading, wanted: Collection[tuple[str, str]]) -> ConfigReading:
+    """The servers of these files and names alone; raises `UnknownNameError` for one that is not there."""
+    there = {(each.origin.place, each.name) for each in reading.servers}
+    for file, name in wanted:
+        if (file, name) not in there:
+            raise UnknownNameError(f"{file[:200]} has no server {name[:80]!r}")
+    return ConfigReading(tuple(each for each in reading.servers if (each.origin.place, each.name) in wanted))
+
+
+def _lacks_program(entry: Mapping[str, Any]) -> bool:
+    """Whether its command is none that there is here, as far as that can be told."""
+    command, env = entry.get("command"), as_object(entry.get("env")) or {}
+    if not isinstance(command, str) or "${" in command or command.startswith("~"):
+        return False
+    if not Path(command).is_absolute() and ("/" in command or os.sep in command):
+        return False
+    path = env.get("PATH")
+    return shutil.which(command, path=path if isinstance(path, str) and "${" not in path else None) is None
+
+
+def _find_placeholders(entry: Mapping[str, Any]) -> list[str]:
+    """Where a value stands for one that somebody has to put there."""
+    groups = ((key, as_object(entry.get(key)) or {}) for key in ("env", "headers"))
+    places = [f"{key} {name}" for key, values in groups for name, value in values.items() if _is_placeholder(value)]
+    args = entry.get("args")
+    return places + (["args"] if isinstance(args, list) and any(map(_is_placeholder, cast("list[Any]", args))) else [])
+
+
+def _is_placeholder(value: Any) -> bool:
+    return (
+        isinstance(value, str)
+        and len(value) <= 200
+        and _PLACEHOLDER.fullmatch(value.rpartition("=")[2].strip()) is not None
     )
 
 

@@ -31,7 +31,11 @@ class TextOrigin:
 
     def at(self, line: int) -> str:
         """A line of it."""
-        return f"{self.place}:{line}"
+        return f"line {line}" if self == PASTED else f"{self.place}:{line}"
+
+
+# What somebody typed or pasted has no name.
+PASTED = TextOrigin("what you pasted", "what you pasted")
 
 
 @dataclass(frozen=True, slots=True)

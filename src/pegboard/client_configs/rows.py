@@ -49,5 +49,6 @@ def uninstall_row(plan: UninstallPlan) -> dict[str, Any]:
         "restores": list(plan.restored),
         "remarks": list(plan.remarks),
         "diff": plan.diff,
+        "digest": digest(plan.change.before if plan.change else None),
         "next": plan.client.after_uninstall,
     }

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 from pegboard.client_configs.context import InstallContext
 from pegboard.client_configs.document import ClientFileError
 from pegboard.client_configs.entries import EntryTarget, read_target
-from pegboard.client_configs.file_change import read_whole
+from pegboard.client_configs.file_change import digest, read_whole
 from pegboard.client_configs.install import own_names, read_document
-from pegboard.client_configs.program import ClientProgram, Scope
+from pegboard.client_configs.program import ClientFile, ClientProgram, Scope
 from pegboard.client_configs.table import CLIENTS
 
 
@@ -38,6 +38,9 @@ class ClientStatus:
     # How many servers the client has beside Pegboard.
     servers: int = 0
     problem: str | None = None
+    # Where that is kept which the file held before Pegboard was put into it, and whether it can be put back as it was.
+    backup: str | None = None
+    restorable: bool = False
 
     def row(self) -> dict[str, Any]:
         """The status as programs read it."""
@@ -60,14 +63,18 @@ def look_at(client: ClientProgram, context: InstallContext, scope: Scope = "user
     if file is None or not file.path.exists():
         return status
     try:
-        document = read_document(client, file, read_whole(file.path))
+        content = read_whole(file.path)
+        document = read_document(client, file, content)
         names = own_names(document, client, context)
         servers = document.servers()
     except ClientFileError as exc:
         return replace(status, exists=True, problem=str(exc))
     target = read_target(servers[names[0]]) if names else None
+    backup = context.backups.find_content(client.id, file.path) if names else None
     return replace(
         status,
+        backup=str(backup) if backup else None,
+        restorable=bool(names) and _is_restorable(client, file, context, content),
         exists=True,
         connected=bool(names),
         transport=target.kind if target else None,
@@ -77,6 +84,15 @@ def look_at(client: ClientProgram, context: InstallContext, scope: Scope = "user
         running=leads_to_gateway(target, context) if target else None,
         servers=len(servers) - len(names),
     )
+
+
+def _is_restorable(client: ClientProgram, file: ClientFile, context: InstallContext, content: bytes | None) -> bool:
+    """Whether an uninstall makes the file what it was without Pegboard, byte for byte."""
+    found = context.backups.find(client.id, file.path)
+    if found is None or content is None or found[1].after != digest(content):
+        return False
+    original = found[1].original(content)
+    return original is None or not own_names(read_document(client, file, original), client, context)
 
 
 def leads_to_gateway(target: EntryTarget, context: InstallContext) -> bool | None:

@@ -16,6 +16,9 @@ from pegboard.exactjson import as_object
 
 BOM = "\ufeff"
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+# Parts of a key with dots between them. Python's parser takes quadratic time and memory for it.
+_PART = r"(?:[A-Za-z0-9_-]++|\"[^\"\n]*+\"|'[^'\n]*+')[ \t]*+"
+_DEEP_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:\.[ \t]*+{_PART}){{100}}")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
@@ -23,8 +26,15 @@ class TomlEditError(ValueError):
     """A change that cannot be made in the text."""
 
 
+def is_too_deep(text: str) -> bool:
+    """Whether a text has a key of more than a hundred parts, which is no config of anybody."""
+    return _DEEP_KEY.search(text) is not None
+
+
 def read_toml(text: str) -> dict[str, Any]:
     """What a TOML text says; `ValueError` with place and reason if it is none."""
+    if is_too_deep(text):
+        raise TomlEditError("it is nested too deep")
     try:
         return tomllib.loads(text.removeprefix(BOM))
     except RecursionError:

@@ -10,6 +10,7 @@ from pegboard.clients.endpoint import Endpoint
 from pegboard.lru_dict import LruDict
 from pegboard.protocol import raw_json
 from pegboard.protocol.eras import (
+    CAP_KEY,
     CLIENT_CAPABILITIES_KEY,
     HOP_KEYS,
     LATEST_MODERN,
@@ -24,7 +25,7 @@ _CAPACITY = 4096
 # Nobody says more of itself than this with every request.
 MAX_META = 4096
 # Members of `_meta` that the full path has to look at.
-_NO_PLAIN_META = frozenset({"progressToken", LOG_LEVEL_KEY, RELATED_TASK_KEY})
+_NO_PLAIN_META = frozenset({"progressToken", LOG_LEVEL_KEY, RELATED_TASK_KEY, CAP_KEY})
 
 
 class ClientCache:

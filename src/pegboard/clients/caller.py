@@ -36,6 +36,8 @@ class Caller:
     started_call: RawCall | None = None
     # The id that its request has, for whoever traces.
     request_id: str | None = None
+    # How many characters of text its result may have, where the request says that.
+    cap: int | None = None
     # Of the modern era nothing says which requests come from one client: each stands for itself.
     number: int = field(default_factory=lambda: next(_numbers))
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from pegboard import exactjson
 from pegboard.access.principal import Principal
+from pegboard.client_configs.check import CHECK_CLIENT
 from pegboard.clients.channel import Channel
 from pegboard.clients.endpoint import Endpoint
 from pegboard.listing.loaded import board_key, guest_board_key, principal_board_key, session_board_key
@@ -52,6 +53,11 @@ class Client:
     protocol_version: str = ""
     # Of a session: whom to tell when its filter is another one.
     on_bind: Callable[[], None] | None = None
+
+    @property
+    def is_check(self) -> bool:
+        """Whether it is Pegboard, which looks whether it answers."""
+        return self.name == CHECK_CLIENT
 
     @property
     def principal(self) -> Principal:

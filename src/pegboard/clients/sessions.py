@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 
 from pegboard.access.principal import Principal
@@ -14,6 +15,8 @@ class ClientSessions:
 
     def __init__(self) -> None:
         self._clients: dict[str, Client] = {}
+        # When each came, in seconds since 1970.
+        self._since: dict[str, float] = {}
         # How many want to be notified from each level on: thousands of sessions need not be looked at when one leaves.
         self._levels: Counter[str | None] = Counter()
         # The level that servers were told to log from on, once any session wanted one.
@@ -22,14 +25,17 @@ class ClientSessions:
     def enter(self, client: Client) -> None:
         """A client is ready to be notified."""
         if client.session is not None:
+            since = self._since.get(client.session, time.time())
             self.leave(client.session)
             self._clients[client.session] = client
+            self._since[client.session] = since
             self._levels[client.log_level] += 1
 
     def leave(self, session: str) -> None:
         """A client is gone."""
         if (client := self._clients.pop(session, None)) is not None:
             self._levels[client.log_level] -= 1
+            del self._since[session]
 
     def bind(self, principal: Principal) -> None:
         """A principal goes on under other rules: its sessions see what those give, and are told where that differs."""
@@ -51,6 +57,10 @@ class ClientSessions:
     def list_all(self) -> list[Client]:
         """Every one of them, in the order in which they came."""
         return list(self._clients.values())
+
+    def since(self, session: str | None) -> float | None:
+        """When the client of this session came."""
+        return self._since.get(session) if session is not None else None
 
     def level_of(self, client: Client) -> str | None:
         """From which level on a client is notified. One that set none does not get more because another one wants

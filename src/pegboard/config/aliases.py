@@ -31,3 +31,10 @@ def with_own_keys(members: Mapping[str, Any]) -> dict[str, Any]:
         own = {key: value for key, value in own.items() if key not in OAUTH_ENTRY_KEYS}
         own["oauth"] = oauth
     return own
+
+
+def place_of(key: str, members: Mapping[str, Any]) -> str:
+    """Under which key an entry has what Pegboard reads by this one."""
+    own = next((own for own, aliases in ALIASES.items() if key in aliases), key)
+    known = (each for each in (own, *ALIASES.get(own, ())) if members.get(each) is not None)
+    return next(known, key)

@@ -13,12 +13,20 @@ from pegboard.access.settings import ALGORITHMS, AuthSettings, IssuerSettings
 from pegboard.config.address import url_problem
 from pegboard.config.section import SectionContext
 from pegboard.config.shape import ConfigNode
+from pegboard.exactjson import as_object
 from pegboard.host_names import is_loopback_name
 from pegboard.names import nearest
 from pegboard.toolsets.installed import TOOLSETS
 
 _KEYS = ("required", "publicUrl", "issuers", "rules")
 _ISSUER_KEYS = ("issuer", "audience", "jwksUrl", "algorithms", "subject", "groups", "scopes")
+
+
+def refuse_misplaced(node: ConfigNode) -> None:
+    """A section that stands where nobody reads it is an error if it asks for anything: the gateway would be open."""
+    asked = as_object(node.value) or {}
+    if any(value is not None and (key, value) != ("required", False) for key, value in asked.items() if key in _KEYS):
+        raise node.wrong('stands outside of "pegboard", where nothing reads it: move it there')
 
 
 def read_auth(node: ConfigNode, context: SectionContext) -> Mapping[str, Any]:

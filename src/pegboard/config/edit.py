@@ -10,11 +10,12 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from pegboard.config import jsonc
-from pegboard.config.aliases import with_own_keys
+from pegboard.config.aliases import place_of, with_own_keys
 from pegboard.config.backup import keep_backup
 from pegboard.config.file import read_file
 from pegboard.config.foreign_shape import SECTIONS, foreign_shape
@@ -66,18 +67,36 @@ def add_servers(
 
 
 def change_server(path: Path, name: str, changes: Mapping[str, object], *, needs_trust: bool = False) -> None:
-    """Set members of an entry; one that is `None` is taken out."""
+    """Change an entry as JSON Merge Patch (RFC 7396) says: what is left out stays, `None` takes out."""
 
     def change(text: str) -> str:
-        entry = _entry(path, text, name)
-        for key, value in changes.items():
-            if value is not None:
-                text = jsonc.set_value(text, (*entry, key), value)
-            elif key in (as_object(_root(text)[entry[0]][entry[1]]) or {}):
-                text = jsonc.remove(text, (*entry, key))
-        return _check_added(text, path, [name])
+        section, given = _entry(path, text, name)
+        current = as_object(_root(text)[section][given]) or {}
+        placed = {place_of(key, current): value for key, value in changes.items()}
+        return _check_added(_merge_patch(text, (section, given), current, placed), path, [name])
 
     _rewrite(path, change, needs_trust=needs_trust, is_private=has_secret(changes))
+
+
+def _merge_patch(text: str, place: tuple[str, ...], current: Mapping[str, Any], changes: Mapping[str, object]) -> str:
+    for key, value in changes.items():
+        inner, known = as_object(value), as_object(current.get(key))
+        if value is None:
+            text = jsonc.remove(text, (*place, key)) if key in current else text
+        elif inner is not None and known is not None:
+            text = _merge_patch(text, (*place, key), known, inner)
+        else:
+            text = jsonc.set_value(text, (*place, key), value if inner is None else _without_nulls(inner))
+    return text
+
+
+def _without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
+    """What a patch makes of nothing."""
+    return {
+        key: each if (inner := as_object(each)) is None else _without_nulls(inner)
+        for key, each in value.items()
+        if each is not None
+    }
 
 
 def find_entry(path: Path, name: str) -> dict[str, Any] | None:
@@ -126,9 +145,41 @@ def _check_added(text: str, path: Path, names: Iterable[str]) -> str:
     return text
 
 
-def remove_server(path: Path, name: str, *, needs_trust: bool = False) -> None:
+@dataclass(frozen=True, slots=True)
+class RemovedEntry:
+    """An entry that was taken out, and the whole file before and after. It may hold secrets."""
+
+    name: str
+    entry: Mapping[str, Any] = field(repr=False)
+    before: str = field(repr=False)
+    after: str = field(repr=False)
+
+
+def remove_server(path: Path, name: str, *, needs_trust: bool = False) -> RemovedEntry:
     """Take an entry out; one that is not there is an error."""
-    _rewrite(path, lambda text: jsonc.remove(text, _entry(path, text, name)), needs_trust=needs_trust)
+    removed: list[RemovedEntry] = []
+
+    def change(text: str) -> str:
+        section, given = _entry(path, text, name)
+        after = jsonc.remove(text, (section, given))
+        removed.append(RemovedEntry(given, as_object(_root(text)[section][given]) or {}, text, after))
+        return after
+
+    _rewrite(path, change, needs_trust=needs_trust)
+    return removed[-1]
+
+
+def restore_server(path: Path, removed: RemovedEntry, *, needs_trust: bool = False) -> None:
+    """Put an entry back: byte for byte, if nothing else has changed since; else behind the others."""
+
+    def change(text: str) -> str:
+        if text == removed.after:
+            return removed.before
+        if _find(text, removed.name) is not None:
+            raise ServerExistsError(f'{path}: there is a server "{removed.name}" already')
+        return _set_new(text, removed.name, removed.entry)
+
+    _rewrite(path, change, needs_trust=needs_trust, is_private=has_secret(removed.entry))
 
 
 def switch_server(

@@ -6,13 +6,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from pegboard.config.aliases import ALL_ALIASES, with_own_keys
 from pegboard.config.masking import PLAIN_HEADERS, mask_header, mask_sign_in, mask_url, mask_variable, mask_words
 from pegboard.config.oauth_spellings import OAUTH_SECRETS, own_oauth, own_oauth_key
 from pegboard.config.secrets import is_credential, secrets_of
 from pegboard.config.settings import ServerSpec
 from pegboard.exactjson import as_list, as_object
 
-_VARIABLE = re.compile(r"\$\{[^{}]*\}")
+# With what stands for it where it has no value.
+_VARIABLE = re.compile(r"\$\{(?:[^{}]*?:-([^{}]*)|[^{}]*)\}")
 # What stands before a credential in a header; the empty text is no credential either.
 _SCHEMES = frozenset({"", "bearer", "basic", "token"})
 
@@ -20,6 +22,8 @@ _SCHEMES = frozenset({"", "bearer", "basic", "token"})
 def literal_secrets(entry: Mapping[str, Any]) -> list[str]:
     """Where an entry has secrets as they are, each as `env NAME`, `header NAME`, `oauth KEY`, `args` or
     `url`."""
+    # Most entries have Pegboard's keys alone.
+    entry = with_own_keys(entry) if any(alias in entry for alias in ALL_ALIASES) else entry
     env, headers = (_texts(entry.get(key)) for key in ("env", "headers"))
     found = [f"env {name}" for name, value in env.items() if _is_secret(name, value)]
     found += [
@@ -86,10 +90,14 @@ def _texts(value: Any) -> dict[str, str]:
 
 
 def _has_literal(value: str) -> bool:
-    return _VARIABLE.sub("", value).strip().lower() not in _SCHEMES
+    return _cut_variables(value).strip().lower() not in _SCHEMES
 
 
 def _without_variables(value: Any) -> Any:
     if isinstance(value, str):
-        return _VARIABLE.sub("", value)
-    return [_VARIABLE.sub("", each) if isinstance(each, str) else each for each in as_list(value) or []]
+        return _cut_variables(value)
+    return [_cut_variables(each) if isinstance(each, str) else each for each in as_list(value) or []]
+
+
+def _cut_variables(value: str) -> str:
+    return _VARIABLE.sub(lambda match: match[1] or "", value)

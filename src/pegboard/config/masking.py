@@ -15,6 +15,7 @@ from pegboard.config.oauth_spellings import OAUTH_SECRETS
 from pegboard.config.secrets import hide_in_address
 from pegboard.exactjson import as_object
 from pegboard.log import REDACTED
+from pegboard.secret_forms import redact_text
 
 _VARIABLE = re.compile(r"(\$?\$\{[^{}]*\})")
 # Names that end like this are names of secrets, unless something in them says that they are about a program.
@@ -32,8 +33,12 @@ _NAME = re.compile(r"-{0,2}[A-Za-z][\w.-]{0,100}")
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.~+=:!#*,-]*")
 _RANDOM = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])[A-Za-z0-9][A-Za-z0-9+/]{38,}={0,2}")
 _HEADER = re.compile(r"([A-Za-z0-9-]+:[ ]*(?:(?:Bearer|Basic|Token)[ ]+)?)([A-Za-z0-9_.~+/=:-]+)", re.IGNORECASE)
+# In a script: a name, what stands behind it, and a value of signs that mean nothing to a shell.
+_SCRIPT_VALUE = re.compile(
+    r"(?<![\w.-])(-{0,2}[A-Za-z_][\w-]{0,100})(=[\"']?|[ ]{1,4}[\"']?)(?![-./~])([\w.~+/:@%!#,=-]+)"
+)
 _SCHEMES = frozenset({"", "bearer", "basic", "token"})
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^\s\"'<>`|;$()\\]|\$\{\w+\})+")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}+://(?:[^\s\"'<>`|;$()\\]|\$\{\w+\})+")
 _USER = re.compile(r"(?<=://)(?!\$)[\w.~+=:%!*-]+(?=@)")
 _FIELD = re.compile(r"(?<=[?&])([\w.-]+)=([\w.~+=%-]+)")
 # Headers that say how to talk, and nothing secret.
@@ -73,6 +78,32 @@ def mask_words(command: str, args: Sequence[str]) -> list[str]:
     return shown
 
 
+def find_run_words(command: str, args: Sequence[str]) -> list[bool]:
+    """Which arguments may be what is run: scripts, and the words among which a runner has its package."""
+    program = _program(command)
+    first = _first_own(program, args)
+    before = ["", *args]
+    return [at <= first or _SCRIPT_OPTION.fullmatch(before[at]) is not None for at in range(len(args))]
+
+
+def is_program_name(name: str) -> bool:
+    """Whether what has this name may be run."""
+    return _PROGRAM_NAME.search(name) is not None
+
+
+def mask_script(text: str) -> str:
+    """A script without what is a secret by its form, or stands behind the name of one. Only a word is hidden in which a
+    shell finds nothing to do."""
+    text = _SCRIPT_VALUE.sub(_mask_in_script, _ADDRESS.sub(lambda found: _mask_address(found.group()), text))
+    return redact_text(text)
+
+
+def _mask_in_script(found: re.Match[str]) -> str:
+    name, value = found[1], found[3]
+    is_secret = is_secret_name(name) and value != REDACTED and shutil.which(value) is None
+    return f"{name}{found[2]}{REDACTED}" if is_secret else found.group()
+
+
 def mask_variable(name: str, value: str) -> str:
     """The value of a variable that a server is given, without what is a secret in it."""
     masked = _mask_address(value)
@@ -99,24 +130,37 @@ def mask_sign_in(key: str, value: Any) -> Any:
 
 def mask_url(url: str) -> str:
     """The address of a server without its secrets; variables and the host are shown."""
-    return hide_in_address(url, lambda part: part if _VARIABLE.search(part) else REDACTED)
+    return hide_in_address(url, lambda part: _mask_literals(part, lambda _: REDACTED))
 
 
 def _mask_word(word: str, option: str) -> str:
     name, equals, value = word.partition("=")
     if equals and is_secret_name(name):
-        return f"{name}={REDACTED}" if _is_token(value) else word
+        return f"{name}={_mask_token(value)}"
     if option in {"-H", "--header"} and (header := _HEADER.fullmatch(word)):
         return f"{header[1]}{REDACTED}"
-    if option.startswith("-") and is_secret_name(option) and _is_token(word):
-        return REDACTED
+    if option.startswith("-") and is_secret_name(option) and (masked := _mask_token(word)) != word:
+        return masked
     return _mask_address(word)
 
 
+def _mask_token(text: str) -> str:
+    """The whole text hidden, if it is a token, or the token that stands for a variable without a value."""
+    if _is_token(text):
+        return REDACTED
+    is_variable = _VARIABLE.fullmatch(text) is not None
+    return _mask_default(text, lambda part: REDACTED if _is_token(part) else part) if is_variable else text
+
+
 def _mask_literals(value: str, mask: Callable[[str], str]) -> str:
-    """The value with its variables as they are, and what is between them masked."""
+    """The value with its variables as they are, and what is between them and their defaults masked."""
     parts = _VARIABLE.split(value)
-    return "".join(part if at % 2 or not part else mask(part) for at, part in enumerate(parts))
+    return "".join(_mask_default(part, mask) if at % 2 else part and mask(part) for at, part in enumerate(parts))
+
+
+def _mask_default(variable: str, mask: Callable[[str], str]) -> str:
+    name, has_default, default = variable.removesuffix("}").partition(":-")
+    return f"{name}:-{mask(default)}}}" if has_default and default else variable
 
 
 def _mask_address(text: str) -> str:
@@ -129,6 +173,11 @@ def _mask_address(text: str) -> str:
 def is_secret_name(name: str) -> bool:
     """Whether what has this name is a secret, and surely nothing that is run."""
     return bool(_NAME.fullmatch(name) and _SECRET_NAME.search(name) and not _PROGRAM_NAME.search(name))
+
+
+def is_switch(command: str, option: str) -> bool:
+    """Whether an option of a program that runs others has no value."""
+    return option in _SWITCHES.get(_program(command), ())
 
 
 def _is_token(text: str) -> bool:
@@ -149,6 +198,12 @@ def _program(command: str) -> str:
 def _first_own(program: str, args: Sequence[str]) -> int:
     """Behind which argument all are surely those of the server: the package that a runner runs is among the words
     before it, and must be seen."""
+    if (
+        program == "cmd"
+        and (at := next((at for at, arg in enumerate(args) if not arg.startswith("/")), None)) is not None
+    ):
+        # What stands behind `cmd /c` is a command with its arguments.
+        return at + 1 + _first_own(_program(args[at]), args[at + 1 :])
     if program in _WRAPPERS:
         return len(args)
     switches = _SWITCHES.get(program)

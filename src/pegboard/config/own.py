@@ -10,9 +10,10 @@ from typing import Any
 
 from pegboard.config.address import url_problem
 from pegboard.config.audit import read_audit
-from pegboard.config.auth import read_auth
+from pegboard.config.auth import read_auth, refuse_misplaced
+from pegboard.config.results import read_results
 from pegboard.config.section import SectionContext
-from pegboard.config.settings import Settings, ToolsetSettings
+from pegboard.config.settings import CHANGE_POLICIES, Settings, ToolsetSettings
 from pegboard.config.shape import ConfigNode
 from pegboard.host_names import host_problem
 from pegboard.names import nearest
@@ -35,6 +36,21 @@ def own_settings(section: ConfigNode, environment: Mapping[str, str], remarks: l
         elif node:
             of_toolsets.append(load_parts("settings")[key].read_settings(node, context))
     return replace(Settings(), **changes, of_toolsets=tuple(of_toolsets))
+
+
+def remark_misplaced(root: ConfigNode) -> list[str]:
+    """Of each setting that stands beside the section instead of in it, that it does nothing there.
+
+    Other clients have keys of their own in the file, which may have the same name: `tools` is such a one.
+    """
+    found = {key: node for key in settings_keys() if (node := root.get(key))}
+    if auth := found.get("auth"):
+        refuse_misplaced(auth)
+    if (tools := found.get("tools")) and not (
+        isinstance(tools.value, dict) and {"allow", "deny"} & tools.members().keys()
+    ):
+        del found["tools"]
+    return [f'"{key}" stands outside of "pegboard", where nothing reads it: move it there' for key in found]
 
 
 @cache
@@ -94,6 +110,8 @@ _SETTINGS: dict[str, Callable[[ConfigNode, SectionContext], _Changes]] = {
     "maxNameLength": lambda node, _: {"max_name_length": node.whole_number(16, 128)},
     "storage": _storage,
     "registry": _registry,
+    "changes": lambda node, _: {"changes": node.one_of(*CHANGE_POLICIES)},
     "auth": read_auth,
     "audit": read_audit,
+    "results": read_results,
 }

@@ -19,9 +19,10 @@ from pegboard.config.foreign_shape import SECTIONS, foreign_shape, is_nested
 from pegboard.config.locate import CHANGED, trust_store
 from pegboard.config.oauth import fill_oauth, list_oauth_remarks, read_oauth
 from pegboard.config.oauth_spellings import OAUTH_ENTRY_KEYS
-from pegboard.config.own import own_settings, tool_patterns
+from pegboard.config.own import own_settings, remark_misplaced, tool_patterns
+from pegboard.config.results import read_server_results
 from pegboard.config.secrets import secrets_of
-from pegboard.config.settings import ConfigError, Instance, ServerSpec, Settings, Transport
+from pegboard.config.settings import CHANGE_POLICIES, LOCK_NAME, ConfigError, Instance, ServerSpec, Settings, Transport
 from pegboard.config.shape import ConfigNode
 from pegboard.config.value_sources import ValueSources
 from pegboard.config.variables import MissingVariable, Variables
@@ -44,6 +45,8 @@ KEYS = frozenset(
     {"type", "command", "args", "env", "envFile", "cwd", "url", "headers", "oauth", "apiKeyFromEnv"}
     | {"enabled", "disabled"}
     | {"timeout", "connectTimeout", "startTimeout", "idleTimeout", "ttl", "prefix", "instance", "tools", "keywords"}
+    | {"changes", "unicode"}
+    | {"results"}
 )
 _IMPORT = "To take its servers over, run: pegboard import"
 
@@ -87,12 +90,15 @@ def parse_settings(
     own = root.get("pegboard")
     remarks: list[str] = []
     settings = own_settings(own, environment, remarks) if own else Settings()
+    remarks += remark_misplaced(root)
+    of_settings = tuple(remarks)
     dotenv = DotEnv(path.resolve().parent / ".env") if reads_files else DotEnv()
     sources = ValueSources(environment, dotenv, is_found, reads_files)
     servers = _servers(root, sources, remarks)
     remarks += [f"{dotenv.problem}"] if dotenv.problem else []
     files = frozenset(sources.files | dotenv.files)
-    return replace(settings, path=path, servers=servers, remarks=tuple(remarks), files=files)
+    settings = replace(settings, path=path, servers=servers, remarks=tuple(remarks), own_remarks=of_settings)
+    return replace(settings, files=files | ({path.with_name(LOCK_NAME)} if settings.has_locks else set()))
 
 
 def decode(data: bytes, path: Path) -> str:
@@ -194,9 +200,22 @@ def _treatment(entry: ConfigNode) -> ServerSpec:
         changes.update(tool_patterns(tools))
         if isinstance(tools.value, dict) and (node := tools.get("readOnly")):
             changes["read_only"] = node.texts()
+    if results := entry.get("results"):
+        changes.update(read_server_results(results))
     if node := entry.get("keywords"):
         changes["keywords"] = {child.key: child.texts() for child in node.children()}
+    changes.update(_trust(entry))
     return ServerSpec(name=fold_server_name(entry.key), given_name=entry.key, **changes)
+
+
+def _trust(entry: ConfigNode) -> dict[str, Any]:
+    """What is let through of what it says of itself."""
+    changes: dict[str, Any] = {}
+    if node := entry.get("changes"):
+        changes["changes"] = node.one_of(*CHANGE_POLICIES)
+    if node := entry.get("unicode"):
+        changes["allows_hidden_text"] = node.one_of("refuse", "allow") == "allow"
+    return changes
 
 
 def _address(entry: ConfigNode) -> dict[str, Any]:

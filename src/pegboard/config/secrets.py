@@ -19,7 +19,9 @@ _NAME_PART = re.compile(
     r"key|token|secret|pass|pwd|auth|credential|cookie|header|bearer|private|signature|dsn|database_?url|connection",
     re.IGNORECASE,
 )
-_NAME_WORDS = frozenset({"pat", "conn", "connstr", "sig", "sas", "jwt", "otp", "pin", "code", "session"})
+_NAME_WORDS = frozenset(
+    {"pat", "conn", "connstr", "sig", "sas", "jwt", "otp", "pin", "pw", "code", "session", "mnemonic", "webhook"}
+)
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+")
 # Values of such names that are no secrets, and stand in many a message.
 _PUBLIC = frozenset({"true", "false", "none", "null", "http", "https", "stdio", "basic", "bearer", "oauth", "token"})

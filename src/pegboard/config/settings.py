@@ -14,13 +14,20 @@ from pegboard.access.deny import denies
 from pegboard.access.settings import AuthSettings
 from pegboard.config.audit_settings import AuditSettings
 from pegboard.config.oauth_settings import OAuthSettings
+from pegboard.config.results_settings import ResultsSettings
+from pegboard.host_names import host_name, is_loopback_name
 from pegboard.log import Redactor
-from pegboard.toolsets.installed import TOOLSETS
+from pegboard.toolsets.installed import USUAL
 
 Transport = Literal["stdio", "http", "sse"]
 Expose = Literal["auto", "all", "search"]
 Instance = Literal["shared", "session"]
 Search = Literal["lexical", "semantic"]
+# What becomes of a definition that differs from the approved one.
+ChangePolicy = Literal["tell", "hold", "follow", "locked"]
+# The file beside the config that has the definitions of locked servers.
+LOCK_NAME = "pegboard.lock.json"
+CHANGE_POLICIES: tuple[ChangePolicy, ...] = ("tell", "hold", "follow", "locked")
 
 S = TypeVar("S", bound="ToolsetSettings")
 
@@ -72,6 +79,13 @@ class ServerSpec:
     # Which of its tools only read, for those who may do no more; without any, what it says itself counts.
     read_only: tuple[str, ...] = ()
     keywords: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    # What becomes of its definitions that change; `None`: as for all servers.
+    changes: ChangePolicy | None = None
+    # Whether hidden text in its definitions is let through.
+    allows_hidden_text: bool = False
+    # How many characters its results may have (0: any number), and whether kept results can be arguments of its tools.
+    results_cap: int | None = None
+    result_handles: bool = False
     # Why this one server cannot be used; the others go on.
     problem: str | None = None
     # Its entry cannot be read, so that nothing else is known of it.
@@ -132,7 +146,7 @@ class Settings:
     pinned: tuple[str, ...] = ("memory_search", "memory_fulltext_search")
     # How many tools can be loaded on a board at once.
     board_size: int = 40
-    toolsets: tuple[str, ...] = TOOLSETS
+    toolsets: tuple[str, ...] = USUAL
     # Which of Pegboard's own tools there are.
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
@@ -150,11 +164,34 @@ class Settings:
     auth: AuthSettings = field(default_factory=AuthSettings)
     # What is recorded of what they did.
     audit: AuditSettings = field(default_factory=AuditSettings)
+    # How large results may be.
+    results: ResultsSettings = field(default_factory=ResultsSettings)
     max_name_length: int = 48
     # An address may hold a password.
     storage: str = field(default="sqlite", repr=False)
+    # What becomes of definitions that change; `None`: as fits where the gateway can be reached from.
+    changes: ChangePolicy | None = None
     # Things worth a log line that stop nothing: a folded name, an unknown key.
     remarks: tuple[str, ...] = ()
+    # Those of them that are about settings of ours: nobody gets what they wrote.
+    own_remarks: tuple[str, ...] = ()
+
+    @property
+    def is_for_others(self) -> bool:
+        """Whether others than this machine's user are meant to come in, whatever address is listened on."""
+        public = urlsplit(self.auth.public_url).hostname or ""
+        return bool(self.auth.issuers) or (bool(public) and not is_loopback_name(host_name(public)))
+
+    @property
+    def has_locks(self) -> bool:
+        """Whether the definitions of any server are locked to a file."""
+        return self.changes == "locked" or any(spec.changes == "locked" for spec in self.servers.values())
+
+    @property
+    def caps(self) -> list[int]:
+        """Every cap of results that is given somewhere; 0 is none."""
+        of_servers = [spec.results_cap for spec in self.servers.values() if spec.results_cap is not None]
+        return [*self.results.caps, *of_servers]
 
     def of(self, kind: type[S]) -> S:
         """The settings of a toolset, by their class."""

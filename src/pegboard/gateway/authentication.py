@@ -22,10 +22,9 @@ from pegboard.access.settings import AuthSettings
 from pegboard.audit.audit import Audit, acting_principal
 from pegboard.audit.composer import address_class
 from pegboard.audit.record import REFUSED
-from pegboard.audit.redaction import redact_text
 from pegboard.audit.refusals import Refusal
 from pegboard.auth.authenticator import Authenticator
-from pegboard.auth.page_cookie import cookie_of, set_cookie
+from pegboard.auth.page_cookie import headers_to_forget, list_cookies
 from pegboard.auth.refused import AuthRefused, invalid_token
 from pegboard.clients.endpoint import PRINCIPAL_KEY
 from pegboard.clients.locality import share_holder
@@ -35,18 +34,28 @@ from pegboard.gateway.body import ClientGone, TooLarge, has_body, read_body, rep
 from pegboard.gateway.connect_links import CONNECT
 from pegboard.gateway.oauth_callback import CALLBACK, LOOPBACK_CALLBACK
 from pegboard.gateway.oauth_client_document import CLIENT_DOCUMENT
+from pegboard.gateway.page.static_files import HEADERS, STATIC
 from pegboard.gateway.protected_resource import WELL_KNOWN, challenge
 from pegboard.gateway.rest.pages import page
 from pegboard.metrics import Metrics
 from pegboard.oauth.issuer_addresses import CLIENT_DOCUMENTS
 from pegboard.result import ToolError, ToolErrorCode, ToolResult
+from pegboard.secret_forms import redact_text
 
 # What has to be there for whoever is not known yet.
-_OPEN = frozenset({"/health", CLIENT_DOCUMENT})
+# The page is a client of REST: it has nothing of its own that is not in the package.
+_OPEN = frozenset({"/", "/health", CLIENT_DOCUMENT})
 _TOKENS = "/api/tokens"
+_API = "/api/"
+# What REST answers is data for whoever asked, and nobody else's: no page, no script, and nothing to keep.
+_PRIVATE = {
+    b"cache-control": b"no-store",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"x-content-type-options": b"nosniff",
+}
 # Characters of a path that a record has.
 _LONGEST_PATH = 200
-_OPEN_BELOW = (WELL_KNOWN, CONNECT, CALLBACK, LOOPBACK_CALLBACK, CLIENT_DOCUMENTS)
+_OPEN_BELOW = (WELL_KNOWN, CONNECT, CALLBACK, LOOPBACK_CALLBACK, CLIENT_DOCUMENTS, STATIC)
 _REVOKED = "the bearer token is not valid any more"
 _NO_BODY = "a request for this address may have no body"
 # How long the answer to a call may take that says why the call ends.
@@ -75,6 +84,8 @@ class Authentication:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if scope["path"].startswith(_API):
+            send = _sending_private(send)
         if is_open(scope["path"]):
             await self._answer_anybody(scope, receive, send)
             return
@@ -164,11 +175,25 @@ class Authentication:
         note_refusal(self._audit, refused, scope)
         response = refusal_response(refused, scope, self._settings())
         if refused.status == 401 and _is_browser(scope):
-            response = HTMLResponse(page("locked"), 401, {"www-authenticate": response.headers["www-authenticate"]})
-        if refused.status == 401 and cookie_of(scope) is not None:
-            # One that lets nobody in any more would stand in the way of the next sign-in.
-            response.headers["set-cookie"] = set_cookie(scope, "", 0)
+            challenged = {"www-authenticate": response.headers["www-authenticate"]}
+            response = HTMLResponse(page("locked"), 401, {**HEADERS, **challenged})
+        if refused.status == 401 and list_cookies(scope):
+            # What lets nobody in need not be sent again.
+            for header in headers_to_forget(scope):
+                response.headers.append("set-cookie", header)
         await response(scope, receive, send)
+
+
+def _sending_private(send: Send) -> Send:
+    """Send answers with what keeps them to whoever asked."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            others = [(name, value) for name, value in message["headers"] if name.lower() not in _PRIVATE]
+            message = {**message, "headers": [*others, *_PRIVATE.items()]}
+        await send(message)
+
+    return sending
 
 
 async def _read_while_let_in(principal: Principal, receive: Receive) -> list[Message]:

@@ -10,7 +10,16 @@ from typing import Any, TypeVar
 
 from pegboard.board import Board
 from pegboard.config import ConfigError, read_settings
-from pegboard.config.edit import add_server, add_servers, change_server, entries_of, remove_server, switch_server
+from pegboard.config.edit import (
+    RemovedEntry,
+    add_server,
+    add_servers,
+    change_server,
+    entries_of,
+    remove_server,
+    restore_server,
+    switch_server,
+)
 from pegboard.config.jsonc import JsoncError
 from pegboard.config.locate import trust_store
 from pegboard.log import logger
@@ -113,9 +122,13 @@ class ConfigFile:
         """Set members of a server's entry."""
         await self._change(lambda: change_server(self.path, name, members, needs_trust=self._needs_trust))
 
-    async def remove(self, name: str) -> None:
+    async def remove(self, name: str) -> RemovedEntry:
         """Take a server out of the file."""
-        await self._change(lambda: remove_server(self.path, name, needs_trust=self._needs_trust))
+        return await self._change(lambda: remove_server(self.path, name, needs_trust=self._needs_trust))
+
+    async def restore(self, removed: RemovedEntry) -> None:
+        """Put a server back that was taken out."""
+        await self._change(lambda: restore_server(self.path, removed, needs_trust=self._needs_trust))
 
     async def _change(self, edit: Callable[[], T]) -> T:
         """Change the file, and take that over at once; a file that cannot be used is not changed."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import Counter, deque
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -18,6 +18,7 @@ from typing import Any
 
 from pegboard.access.principal import Principal
 from pegboard.audit.ended_call import EndedCall
+from pegboard.auth.token import StaticToken
 from pegboard.board import Board
 from pegboard.gateway.config_watcher import ConfigFile
 from pegboard.gateway.rest.rows import needs_login
@@ -43,9 +44,11 @@ class Fact:
     number: int
     kind: str
     data: Mapping[str, Any]
-    # For whoever may know of this server, or of this tool.
+    # For whoever may know of this server, or of one of these tools.
     server: str | None = None
-    tool: RegisteredTool | None = None
+    tools: Sequence[RegisteredTool] = ()
+    # For whoever has this namespace.
+    namespace: str | None = None
     # For admins, and for this principal.
     principal: str | None = None
     # For admins alone.
@@ -54,7 +57,9 @@ class Fact:
     def is_for(self, principal: Principal, wanted: Filter) -> bool:
         """Whether somebody may know of it."""
         is_known = self.server is None or wanted.admits_server(self.server)
-        is_known = is_known and (self.tool is None or wanted.admits(self.tool))
+        is_known = is_known and (not self.tools or any(wanted.admits(tool) for tool in self.tools))
+        if self.namespace is not None and wanted.access is not None:
+            is_known = is_known and wanted.access.admits_namespace(self.namespace)
         is_theirs = principal.admin or (self.principal in {None, principal.id} and not self.is_internal)
         return is_known and is_theirs
 
@@ -62,12 +67,19 @@ class Fact:
 class EventFeed:
     """What changes at a gateway, for as long as somebody looks on."""
 
-    def __init__(self, board: Board, config: ConfigFile, sessions: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        board: Board,
+        config: ConfigFile,
+        sessions: Callable[[], int],
+        tokens: Callable[[], Sequence[StaticToken]],
+    ) -> None:
         self._board = board
         self._config = config
         self._sessions = sessions
-        # Of those who look on now: numbers of another time mean nothing.
-        self.epoch = ""
+        self._tokens = tokens
+        # Of those who look on now: places of another time mean nothing.
+        self.key = b""
         self._facts: deque[Fact] = deque(maxlen=KEPT)
         self._last = 0
         # By principal.
@@ -94,7 +106,7 @@ class EventFeed:
         """Somebody looks on."""
         self._onlookers[principal] += 1
         if self._looking is None:
-            self.epoch, self._last = secrets.token_hex(4), 0
+            self.key, self._last = secrets.token_bytes(), 0
             self._seen = self._observe()
             self._board.calls.on_end = self._note_call
             self._looking = asyncio.get_running_loop().create_task(self._look_on())
@@ -168,6 +180,7 @@ class EventFeed:
             ("config", ""): (board.settings, self._config.problem),
             ("tools", ""): board.registry.generation,
             ("sessions", ""): self._sessions(),
+            ("tokens", ""): self._tokens(),
             ("storage", ""): (board.storage.problem, board.audit.problem),
             ("logins", ""): tuple(sorted(board.metrics.oauth_grants.items())),
             ("calls", "parked"): board.relay.parked.count,
@@ -177,10 +190,19 @@ class EventFeed:
             # Who signs in for themselves, or out, finds it in another state than before.
             signed_in = board.discovery.own.count_changes(name)
             seen["server", name] = (server.state, server.spec, error, server.era, known, needs_login(server), signed_in)
-        return seen
+            seen["log", name] = server.log.last_number
+            seen["changes", name] = board.pins.mark(server.spec)
+        return seen | board.toolsets.last_changes()
 
     def _tell_change(self, kind: str, name: str, *, is_there: bool) -> None:
-        if kind != "server":
+        if kind == "changes":
+            count = self._board.decisions.count(name).get("waits", 0)
+            self._add(kind, {"server": name, "count": count}, server=name, is_internal=True)
+        elif kind == "log":
+            self._add(kind, {"name": name}, server=name, is_internal=True)
+        elif self._board.toolsets.has_namespaces(kind):
+            self._tell_toolset(kind, name)
+        elif kind != "server":
             self._add(kind, {}, is_internal=kind != "tools")
         elif is_there:
             self._add(kind, {"name": name, "state": self._board.servers[name].state.value}, server=name)
@@ -201,10 +223,16 @@ class EventFeed:
         if untold:
             self._add("calls", {"more": untold}, is_internal=True)
         own = {call.tool: self._board.registry.get(call.tool) for call in calls if not call.server}
-        changes = {tool.toolset: tool for tool in own.values() if tool is not None and not tool.claims_read_only}
-        for toolset, tool in changes.items():
-            if toolset is not None:
-                self._add(toolset, {}, tool=tool)
+        changed = {tool.toolset: None for tool in own.values() if tool is not None and not tool.claims_read_only}
+        for toolset in changed:
+            if toolset is not None and not self._board.toolsets.has_namespaces(toolset):
+                self._tell_toolset(toolset, None)
+
+    def _tell_toolset(self, toolset: str, namespace: str | None) -> None:
+        # Whoever may only read wants to know it as well.
+        tools = [tool for tool in self._board.registry.static().values() if tool.toolset == toolset]
+        if tools:
+            self._add(toolset, {}, tools=tools, namespace=namespace)
 
     def _add(self, kind: str, data: Mapping[str, Any], **whom: Any) -> None:
         """A fact more; `whom` says who may know of it."""

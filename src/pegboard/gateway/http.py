@@ -18,7 +18,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
@@ -53,10 +53,10 @@ from pegboard.gateway.login_desk import LoginDesk
 from pegboard.gateway.mcp import McpHandlers
 from pegboard.gateway.oauth_callback import CALLBACK, LOOPBACK_CALLBACK, CallbackPage
 from pegboard.gateway.oauth_client_document import CLIENT_DOCUMENT, ISSUER_DOCUMENT, ClientDocument
+from pegboard.gateway.page.static_files import STATIC, serve_file, serve_index
 from pegboard.gateway.pipe_client import PipeClient
 from pegboard.gateway.protected_resource import WELL_KNOWN, ResourceMetadata
 from pegboard.gateway.rest.app import Rest
-from pegboard.gateway.rest.pages import page
 from pegboard.gateway.rest.responses import error_response
 from pegboard.gateway.rule_review import RuleReview
 from pegboard.gateway.shutdown import Shutdown, stopping_response
@@ -65,6 +65,7 @@ from pegboard.gateway.step_up import StepUp
 from pegboard.host_names import is_loopback_name
 from pegboard.log import logger
 from pegboard.names import is_board_name
+from pegboard.pins.watch import PinWatch
 from pegboard.sdk.exact_body import ExactBody
 from pegboard.sdk.server import GatewayServer
 from pegboard.sdk.sessions import HttpSessions
@@ -98,13 +99,17 @@ class HttpGateway:
         self._config_path = config_path
         self._host = host
         self._sessions = 0
+        board.serves_others = reach.beyond_loopback
+        self._pin_watch = PinWatch(board.pins, board.review_definitions)
         hosts = AllowedHosts(host, (*board.settings.hosts, *allowed))
         self.authenticator = Authenticator(
             lambda: board.settings,
             self.token,
             reach,
             own_names=hosts.own_names,
-            cookie=PageCookie(lambda: load_own_key(board.storage.database, "page_keys", "cookie")),
+            cookie=PageCookie(
+                lambda: load_own_key(board.storage.database, "page_keys", "cookie"), board.storage.page_sessions
+            ),
             on_successor=board.relay.sessions.bind,
             sight_of=board.discovery.own.sight,
         )
@@ -189,7 +194,8 @@ class HttpGateway:
             routes=[
                 Route("/mcp", endpoint=mcp),
                 Route("/mcp/{board}", endpoint=mcp),
-                Route("/", self._welcome),
+                Route("/", serve_index),
+                Route(f"{STATIC}/{{name:path}}", serve_file),
                 Route(WELL_KNOWN, metadata.answer),
                 Route(f"{WELL_KNOWN}/mcp", metadata.answer),
                 Route(f"{WELL_KNOWN}/mcp/{{board}}", metadata.answer),
@@ -223,7 +229,10 @@ class HttpGateway:
         await self.token_watch.load()
         self.authenticator.check_reach()
         async with self._manager.run(), self._bridgehead() as self.bridge:
-            watches = (self.config.watch(), self.connections.watch(), self.token_watch.run())
+            watches = (
+                *(self.config.watch(), self.connections.watch(), self.token_watch.run()),
+                self._pin_watch.run(),
+            )
             watching = [asyncio.create_task(watch) for watch in watches]
             try:
                 yield
@@ -268,9 +277,6 @@ class HttpGateway:
             return stopping_response()
         logger().error("http.failed", error=type(exc).__name__)
         return error_response(exc)
-
-    async def _welcome(self, request: Request) -> Response:
-        return HTMLResponse(page("welcome").replace("{url}", f"{request.url.scheme}://{request.url.netloc}/mcp"))
 
 
 class _Mcp:

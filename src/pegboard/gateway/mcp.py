@@ -14,6 +14,7 @@ from pegboard import exactjson
 from pegboard.access.principal import LOCAL
 from pegboard.audit.audit import acting_principal
 from pegboard.audit.composer import network_class
+from pegboard.audit.request_record import RequestRecord
 from pegboard.board import Board
 from pegboard.catalog.starting import STARTING_KEY, starting_text
 from pegboard.clients.caller import Caller
@@ -22,10 +23,12 @@ from pegboard.gateway.sign_in_offers import SignInOffers
 from pegboard.listing.view import Filter
 from pegboard.log import logger
 from pegboard.names import nearest
-from pegboard.protocol.codes import INVALID_PARAMS, SERVER_ERROR
+from pegboard.protocol.codes import INVALID_PARAMS, RESOURCE_NOT_FOUND, SERVER_ERROR
 from pegboard.protocol.eras import LOG_LEVELS
 from pegboard.resolver import UnknownTool
-from pegboard.result import ToolError, ToolFailure, ToolResult
+from pegboard.result import ToolError, ToolErrorCode, ToolFailure, ToolResult
+from pegboard.results.keeper import URI
+from pegboard.results.results import is_result_uri
 from pegboard.servers.errors import RpcError
 from pegboard.text import truncate
 
@@ -73,7 +76,7 @@ class McpHandlers:
         if method == "tools/list":
             if cursor is not None:
                 raise RpcError(INVALID_PARAMS, "Invalid cursor: the whole list is on one page")
-            view = await self._board.list_tools(replace(client.list_key, filter=wanted))
+            view = await self._board.list_tools(replace(client.list_key, filter=wanted), is_check=client.is_check)
             tools = view.definitions if client.era == "modern" else view.handshake_definitions
             starting = self._board.list_starting(wanted)
             return {"tools": tools, **({"_meta": {STARTING_KEY: starting}} if starting else {})}
@@ -100,6 +103,8 @@ class McpHandlers:
         match method:
             case "prompts/get":
                 return await self._relay.get_prompt(params, caller)
+            case "resources/read" if is_result_uri(params.get("uri")):
+                return await self._read_result(str(params["uri"]), caller)
             case "resources/read":
                 return await self._relay.read_resource(params, caller)
             case "completion/complete":
@@ -115,6 +120,18 @@ class McpHandlers:
             case _:
                 return await self._relay.pass_on(method, params, caller)
         return {}
+
+    async def _read_result(self, uri: str, caller: Caller) -> dict[str, Any]:
+        """A result that was too large for whoever asks, whole; somebody else's is not there."""
+        async with RequestRecord(self._board.audit, "resource", caller.client) as record:
+            record.target = URI + "…"
+            try:
+                return await self._board.results.read_resource(uri, caller.client)
+            except ToolFailure as exc:
+                if exc.error.code is not ToolErrorCode.NOT_FOUND:
+                    raise
+                code = RESOURCE_NOT_FOUND if caller.client.era == "handshake" else INVALID_PARAMS
+                raise RpcError(code, f"Resource not found: {exc}", {"uri": uri}) from None
 
     async def call_tool(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Call a tool; what goes wrong with it is its result, what is wrong with the request is not."""
@@ -253,7 +270,9 @@ class McpHandlers:
         said = [
             f"{name}: {words}"
             for name, words in sorted(self._board.discovery.instructions.items())
-            if name in self._board.servers and client.filter.admits_resources(name)
+            if name in self._board.servers
+            and client.filter.admits_resources(name)
+            and client.filter.knows_whole_server(name)
         ]
         return truncate("\n\n".join([_LISTED, *said]), _MAX_INSTRUCTIONS)
 

@@ -23,6 +23,7 @@ from pegboard.gateway.fastpath.rules import FastPath, is_open
 from pegboard.gateway.garbage import short_collections
 from pegboard.gateway.mcp import McpHandlers
 from pegboard.gateway.pipe_client import PipeClient
+from pegboard.pins.watch import PinWatch
 from pegboard.protocol.message import MAX_BODY
 
 
@@ -47,13 +48,14 @@ async def serve_stdio(
         client = PipeClient(_Writer(out).write, late_entrance(front, pipe), fast_path, before_sdk=True)
         serving = asyncio.get_running_loop().create_task(client.serve())
         watching = asyncio.get_running_loop().create_task(config.watch())
+        following = asyncio.get_running_loop().create_task(PinWatch(board.pins, board.review_definitions).run())
         reading = asyncio.get_running_loop().create_task(_read_input(client))
         _stop_on_signal(serving)
         try:
             with contextlib.suppress(asyncio.CancelledError):
                 await serving
         finally:
-            for task in (watching, reading):
+            for task in (watching, following, reading):
                 task.cancel()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pegboard.board import Board
-from pegboard.catalog.finder import is_discovery_tool
+from pegboard.catalog.finder import is_discovery_tool, is_result_reader
 from pegboard.configured_servers import find_unlisted
 from pegboard.formats import Conversions, NameBook
 from pegboard.tool import RegisteredTool
@@ -40,9 +40,11 @@ class BoardTools:
         return {tool.name: tool for tool in self.names.sort(tools)}
 
     def visible(self) -> frozenset[str]:
-        """Discovery tools, and what the program registered, the settings pin or somebody loaded."""
+        """Discovery tools, what reads large results, and what the program registered, the settings pin or somebody
+        loaded."""
         chosen = (*self.registered, *self._board.settings.pinned, *self._board.loaded.on(self._board_key))
-        return self.discovery().union(chosen)
+        readers = (name for name, tool in self._board.registry.static().items() if is_result_reader(tool))
+        return self.discovery().union(chosen, readers)
 
     def discovery(self) -> frozenset[str]:
         """The tools that find other tools."""

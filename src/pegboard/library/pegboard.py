@@ -19,6 +19,7 @@ from pegboard.clients.client import Client
 from pegboard.config import ConfigError, Settings, parse_settings
 from pegboard.exactjson import as_object
 from pegboard.formats import Format, ProviderFormat, RequestedCall, format_problem, make_formats
+from pegboard.formats.content import TEXT_LIMIT
 from pegboard.formats.found import FIND
 from pegboard.library.board_tools import BoardTools
 from pegboard.library.retries import with_retries
@@ -28,6 +29,7 @@ from pegboard.log import new_trace_id
 from pegboard.log import trace_id as current_trace
 from pegboard.resolver import UnknownTool
 from pegboard.result import ToolError, ToolResult, as_result, invalid, unavailable
+from pegboard.results.caps import USUAL_CAP
 from pegboard.servers.message import Message
 from pegboard.tool import Disposable, RegisteredTool, ResultTool, Tool
 
@@ -64,6 +66,8 @@ class Pegboard(ToolDecorator):
         self._tools = BoardTools(self._board, self._board_key)
         self._formats = make_formats()
         self._was_opened = False
+        # Whether the definitions that were given last were deferred: then a model searches for tools.
+        self._is_deferred = False
         # Servers that were never seen, and since when somebody waits for them.
         self._awaited: dict[str, float] = {}
 
@@ -121,7 +125,8 @@ class Pegboard(ToolDecorator):
         self._check_opened()
         self._board.discovery.refresh_stale()
         await self._board.discovery.discover_new(self._patience(patience))
-        return made.offer(self._tools, deferred=deferred and FIND in self._board.registry.static())
+        self._is_deferred = deferred and FIND in self._board.registry.static()
+        return made.offer(self._tools, deferred=self._is_deferred)
 
     async def call(
         self,
@@ -135,6 +140,18 @@ class Pegboard(ToolDecorator):
 
         What failed by chance is tried again, up to three times in the time limit, if the tool says that this is safe.
         """
+        return await self._call(name, arguments, timeout, trace_id)
+
+    async def _call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        timeout: float | None,
+        trace_id: str | None = None,
+        deferred: bool | None = None,
+        *,
+        for_model: bool = False,
+    ) -> ToolResult[Message]:
         self._check_opened()
         if problem := _text_problem("the name of a tool", name) or _time_problem(timeout) or _trace_problem(trace_id):
             return _refusal(problem)
@@ -142,8 +159,9 @@ class Pegboard(ToolDecorator):
         try:
             meant = self._tools.names.resolve(name)
             limit = timeout if timeout is not None else self._limit(meant)
+            cap = self._cap(meant, deferred) if for_model else None
             return await with_retries(
-                lambda left: self._call_once(meant, arguments, left, limit),
+                lambda left: self._call_once(meant, arguments, left, limit, cap),
                 limit=limit,
                 first_limit=timeout,
                 repeatable=self._is_repeatable(meant),
@@ -167,7 +185,7 @@ class Pegboard(ToolDecorator):
         """
         made = self._format(format)
         calls = made.parse_calls(reply)
-        answers = await asyncio.gather(*(self._answer_call(call, timeout) for call in calls))
+        answers = await asyncio.gather(*(self._answer_call(call, timeout, deferred) for call in calls))
         return made.results(answers, self._tools, deferred=deferred) if answers else []
 
     async def find(self, query: str, limit: int = 10) -> ToolResult[dict[str, Any]]:
@@ -263,11 +281,12 @@ class Pegboard(ToolDecorator):
         return said is not None and (said.get("readOnlyHint") is True or said.get("idempotentHint") is True)
 
     async def _call_once(
-        self, name: str, arguments: Mapping[str, Any] | None, left: float | None, limit: float
+        self, name: str, arguments: Mapping[str, Any] | None, left: float | None, limit: float, cap: int | None
     ) -> ToolResult[Message]:
+        caller = self._caller if cap is None else replace(self._caller, cap=cap)
         try:
             async with asyncio.timeout(left):
-                return self._with_own_failure(name, await self._board.call(name, arguments, self._caller))
+                return self._with_own_failure(name, await self._board.call(name, arguments, caller))
         except TimeoutError:
             return ToolResult[Message].failed(unavailable(f"{name} did not answer within {limit:g} s").error)
 
@@ -283,10 +302,22 @@ class Pegboard(ToolDecorator):
         return result if error is None else ToolResult[Message].failed(error)
 
     async def _answer_call(
-        self, call: RequestedCall, timeout: float | None
+        self, call: RequestedCall, timeout: float | None, deferred: bool | None
     ) -> tuple[RequestedCall, ToolResult[Message]]:
         meant = self._tools.names.resolve(call.name, call.namespace)
-        return call, call.refusal or await self.call(meant, call.arguments, timeout=timeout)
+        if call.refusal is not None:
+            return call, call.refusal
+        return call, await self._call(meant, call.arguments, timeout, deferred=deferred, for_model=True)
+
+    def _cap(self, name: str, deferred: bool | None) -> int | None:
+        """How many characters of a result a model is given; `None` where it could not read the rest of one."""
+        tool = self._board.registry.get(name)
+        if tool is None or not self._board.gate.has_reader(self._caller.client.filter):
+            return None
+        is_searching = self._is_deferred if deferred is None else deferred
+        cap = self._board.results.caps.find_for_program(tool, USUAL_CAP if is_searching else TEXT_LIMIT)
+        # What is longer than this would be cut for every provider, and be lost.
+        return min(cap or TEXT_LIMIT, TEXT_LIMIT)
 
     async def _find(self, query: str, limit: int) -> dict[str, Any]:
         return await self._board.search(query, limit, self._caller)

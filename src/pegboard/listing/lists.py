@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Hashable, Iterable
 from typing import Any, Literal, TypeVar
 
 from pegboard.access.access import Access
-from pegboard.catalog.finder import is_discovery_tool
+from pegboard.catalog.finder import is_discovery_tool, is_result_reader
 from pegboard.catalog.registry import ToolRegistry, without_board
 from pegboard.catalog.resources import ResourceCatalog
 from pegboard.catalog.stock import CatalogEntry
@@ -86,7 +86,7 @@ class Lists:
         """Every tool that passes a filter."""
 
         def choose(shown: Callable[[ListItem], bool]) -> Iterable[RegisteredTool]:
-            tools = (tool for tool in self._registry.all() if shown(tool) and wanted.admits(tool))
+            tools = (tool for tool in self._registry.all() if shown(tool) and self._is_in_all(tool, wanted))
             return tools if wanted.holder is None else map(wanted.pick, tools)
 
         return self._view("tools", wanted, choose)
@@ -103,6 +103,8 @@ class Lists:
             names = (*self._settings().pinned, *loaded)
             found = {tool.name: tool for name in names if (tool := self._registry.full_name(name)) is not None}
             found.update(self._find_discovery_tools(has_board=sight.board is not None))
+            if self._has_caps(scope):
+                found.update({name: tool for name, tool in self._registry.static().items() if is_result_reader(tool)})
             if scope == "servers":
                 found.update({tool.name: tool for tool in self._registry.values() if tool.server_name is not None})
             wanted = sight.filter
@@ -119,7 +121,7 @@ class Lists:
         if view is not None or self._registry.server_tools <= SHORT:
             return name in self.view(sight.filter).names
         tool = self._registry.get(name)
-        return tool is not None and tool.server_name not in self._hidden() and sight.filter.admits(tool)
+        return tool is not None and tool.server_name not in self._hidden() and self._is_in_all(tool, sight.filter)
 
     async def list_in_slices(self, sight: ListKey) -> View[RegisteredTool]:
         """The list as it is now. Where it is long it is made in slices: others on the loop have their turns."""
@@ -156,7 +158,7 @@ class Lists:
         draft, pace, key = Draft[RegisteredTool](), Pace(), wanted.content_key
         await pace.rest()
         for tool in await pace.outcome(sorting):
-            if tool.server_name not in hidden and wanted.admits(tool):
+            if tool.server_name not in hidden and self._is_in_all(tool, wanted):
                 draft.add(wanted.pick(tool))
             if pace.is_over:
                 await pace.rest()
@@ -164,6 +166,16 @@ class Lists:
         if not wanted.is_long and key == wanted.content_key and self._look_up("tools", wanted, ())[0] == made_of:
             self._keep(("tools", key), made_of, view)
         return view
+
+    def _is_in_all(self, tool: RegisteredTool, wanted: Filter) -> bool:
+        """Whether a tool is listed to a client that is listed all that pass its filter."""
+        return wanted.admits(tool) and (not is_result_reader(tool) or self._has_caps("all"))
+
+    def _has_caps(self, scope: ListScope) -> bool:
+        """Whether results may be too large for clients with this list. What reads the rest of one is of use to no
+        others."""
+        settings = self._settings()
+        return any(settings.caps) or (settings.results.cap is None and scope == "chosen")
 
     def scope(self, sight: ListKey) -> ListScope:
         """Which tools a client has in its list."""

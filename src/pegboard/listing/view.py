@@ -118,8 +118,16 @@ class Filter:
         """Whether the resources of this server pass, which have no name of ours to begin with anything."""
         return self.knows_server(name) and self._chooses_server(name)
 
+    def admits_prompt(self, server: str, name: str) -> bool:
+        """Whether a prompt of this server could pass by this name, be it known or not."""
+        return self.admits_resources(server) and self.admits_name(name)
+
     def knows_server(self, name: str) -> bool:
         """Whether its principal may know of the resources of this server, whatever the client chose."""
+        return self.access is None or self.access.admits_resources(name)
+
+    def knows_whole_server(self, name: str) -> bool:
+        """Whether nothing of this server is hidden from its principal, so that all that is known of it may be told."""
         return self.access is None or self.access.admits_whole_server(name)
 
     def admits_messages(self, name: str) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pegboard.mcp_registry.proposal import command_line, problem_of, propose, recipes_of
-from pegboard.mcp_registry.question import Question
-from pegboard.mcp_registry.recipe import Recipe
+from pegboard.mcp_registry.proposal import Answers, Proposal, command_line, problem_of, propose, recipes_of
+from pegboard.mcp_registry.question import Question, WrongAnswer
+from pegboard.mcp_registry.recipe import CannotRun, Recipe
 from pegboard.mcp_registry.registry import Found, FoundServer
 from pegboard.mcp_registry.server_json import RegistryServer
 from pegboard.names import fold_server_name
@@ -64,20 +64,33 @@ def _run_row(recipe: Recipe, use: int, name: str) -> dict[str, Any]:
     return {"use": use, "kind": recipe.kind, "about": recipe.about, "command": line, "problem": problem}
 
 
+def proposal_row(found: FoundServer, use: int, answers: Answers) -> dict[str, Any]:
+    """One way to run a server, with answers to what it wants. Raises `WrongAnswer`, `UnusableText`, `CannotRun`."""
+    recipes = recipes_of(found.server)
+    if not 1 <= use <= len(recipes):
+        raise WrongAnswer(f"use must be a whole number from 1 to {len(recipes)}")
+    recipe, name = recipes[use - 1], server_name(found.server)
+    if (problem := problem_of(recipe)) is not None:
+        raise CannotRun(problem)
+    return {"use": use, **_entry_row(propose(recipe, name, answers))}
+
+
+def _entry_row(proposal: Proposal) -> dict[str, Any]:
+    return {
+        "entry": proposal.entry,
+        "command": command_line(proposal.entry),
+        "variables": sorted(proposal.variables),
+        "warnings": list(proposal.warnings),
+    }
+
+
 def _choice_row(recipe: Recipe, use: int, name: str) -> dict[str, Any]:
     problem = problem_of(recipe)
     row: dict[str, Any] = {"use": use, "kind": recipe.kind, "about": recipe.about, "problem": problem}
     if problem is not None:
         return {**row, "entry": None, "command": "", "inputs": [], "variables": [], "warnings": []}
-    proposal = propose(recipe, name, {})
-    return {
-        **row,
-        "entry": proposal.entry,
-        "command": command_line(proposal.entry),
-        "inputs": [question_row(question, name) for question in recipe.questions.values()],
-        "variables": sorted(proposal.variables),
-        "warnings": list(proposal.warnings),
-    }
+    inputs = [question_row(question, name) for question in recipe.questions.values()]
+    return {**row, **_entry_row(propose(recipe, name, {})), "inputs": inputs}
 
 
 def question_row(question: Question, name: str) -> Mapping[str, Any]:

@@ -27,6 +27,9 @@ SERVER_INFO_KEY = f"{_PREFIX}serverInfo"
 SUBSCRIPTION_KEY = f"{_PREFIX}subscriptionId"
 RELATED_TASK_KEY = f"{_PREFIX}related-task"
 
+# How many characters of text the result of this request may have.
+CAP_KEY = "pegboard/cap"
+
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 # These belong to one hop: the next one writes its own.
@@ -40,6 +43,7 @@ HOP_KEYS = frozenset(
         SUBSCRIPTION_KEY,
         "pegboard/server",
         "pegboard/prefix",
+        CAP_KEY,
     }
 )
 

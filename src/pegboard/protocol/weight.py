@@ -22,6 +22,7 @@ def weight(value: Any) -> int:
             total += len(item)
         elif isinstance(item, dict):
             named = cast("dict[str, Any]", item)
+            total += sum(map(len, named))
             left += named.values()
         elif isinstance(item, (list, tuple)):
             left += cast("list[Any]", item)

@@ -10,7 +10,6 @@ from typing import Any
 
 from pegboard.access.limits import Limits, RateLimited
 from pegboard.audit.audit import Audit
-from pegboard.audit.redaction import redact_text
 from pegboard.audit.request_record import RequestRecord
 from pegboard.catalog.discovery import Discovery
 from pegboard.catalog.resources import ResourceCatalog
@@ -34,6 +33,7 @@ from pegboard.relay.routes import Routes
 from pegboard.relay.session_subscriptions import SessionSubscriptions, Subscription
 from pegboard.relay.subscriptions import Listener, Subscriptions
 from pegboard.result import ToolFailure, unavailable
+from pegboard.secret_forms import redact_text
 from pegboard.servers.attribution import attribute, attribute_result
 from pegboard.servers.connection_key import is_per_user, session_in
 from pegboard.servers.errors import RpcError
@@ -396,9 +396,10 @@ class Relay:
             prompts = await self._library.prompts_for(wanted.knows_server, wanted.holder)
         entry = prompts.get(name)
         if entry is None or not wanted.admits(entry):
-            known = [each.name for each in prompts.values() if wanted.admits(each)]
-            close = nearest(name, known)
+            close = nearest(name, [each.name for each in prompts.values() if wanted.admits(each)])
             hint = f" Did you mean {', '.join(close)}?" if close else ""
+            if (found := self._discovery.reviews.find_withheld_prompt(name)) and wanted.admits_prompt(found[0], name):
+                raise RpcError(INVALID_PARAMS, f'Prompt "{name[:_SHOWN]}" cannot be used: {found[1]}')
             raise RpcError(INVALID_PARAMS, f'Unknown prompt "{name[:_SHOWN]}".{hint}')
         return entry
 

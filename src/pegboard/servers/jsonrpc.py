@@ -167,6 +167,9 @@ class JsonRpcPeer:
         """Nobody waits for this answer any more, whether it came or not."""
         del self._pending[request_id]
         self._verbatim -= pending.verbatim
+        if pending.in_flight is not None:
+            # They know each other: the answer, which may be large, would stay until garbage is collected.
+            pending.in_flight.extend = _do_nothing
         answered = pending.future.done() and not pending.future.cancelled()
         if answered:
             pending.future.exception()
@@ -419,6 +422,10 @@ class JsonRpcPeer:
             self.report_unreadable(b"", b"", "a question with the id of one that is still open")
         else:
             self._replies.start(request_id, method, answer)
+
+
+def _do_nothing() -> None:
+    """There is nothing to extend any more."""
 
 
 def _with_token(params: Params | None, token: int) -> Params:

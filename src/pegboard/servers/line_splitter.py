@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from pegboard.servers.gathered_bytes import GatheredBytes
+
 _KEPT_OF_A_GIANT = 4096
-_SMALL = 4096
-
-
-def gather(parts: list[bytes], part: bytes) -> None:
-    """Add what came to what is there; small parts become one, since each costs more than its bytes."""
-    if parts and len(parts[-1]) < _SMALL:
-        parts[-1] += part
-    else:
-        parts.append(part)
 
 
 @dataclass(slots=True)
@@ -24,7 +17,7 @@ class LineSplitter:
     line: Callable[[bytes], Iterable[object]]
     giant: Callable[[bytes, bytes, int], None]
     limit: int
-    _parts: list[bytes] = field(default_factory=list[bytes])
+    _line: GatheredBytes = field(default_factory=GatheredBytes)
     _size: int = 0
     _head: bytes = b""
     _tail: bytes = b""
@@ -58,12 +51,11 @@ class LineSplitter:
     def _take(self, part: bytes) -> None:
         self._size += len(part)
         if self._size <= self.limit:
-            gather(self._parts, part)
+            self._line.add(part)
             return
-        if self._parts:
-            whole = b"".join(self._parts)
+        if self._line.size:
+            whole = self._line.take()
             self._head, self._tail = whole[:_KEPT_OF_A_GIANT], whole[-_KEPT_OF_A_GIANT:]
-            self._parts.clear()
         if len(self._head) < _KEPT_OF_A_GIANT:
             self._head = (self._head + part[:_KEPT_OF_A_GIANT])[:_KEPT_OF_A_GIANT]
         self._tail = (self._tail + part[-_KEPT_OF_A_GIANT:])[-_KEPT_OF_A_GIANT:]
@@ -74,6 +66,6 @@ class LineSplitter:
             head, tail, self._head, self._tail = self._head, self._tail, b"", b""
             self.giant(head, tail, size)
             return ()
-        whole = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
-        self._parts.clear()
-        return self.line(whole) if whole.strip() else ()
+        whole = self._line.take()
+        # Blanks alone are no line. To strip a large one would copy it.
+        return self.line(whole) if whole[:_KEPT_OF_A_GIANT].strip() or whole.strip() else ()

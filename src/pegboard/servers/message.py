@@ -8,7 +8,7 @@ from typing import Any
 Message = dict[str, Any]
 Params = Mapping[str, Any]
 
-MAX_MESSAGE_BYTES = 32 * 1024 * 1024
+MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 # An error is a sentence, and what else a server needs to say by itself is not a document.
 MAX_ERROR_TEXT = 64 * 1024
 

@@ -220,6 +220,8 @@ def find_command(command: str, path: str | None, cwd: str | None) -> str:
 
 def command_missing(command: str) -> ToolFailure:
     """The failure of a command that is not there."""
+    if os.sep in command or "/" in command:
+        return unavailable(f"there is no program at {command}", retryable=False)
     return unavailable(f"command {command!r} was not found on PATH: install it, or give its full path", retryable=False)
 
 

@@ -200,6 +200,9 @@ class RawCall:
             raise
         finally:
             self._leave(answered=answered)
+            # What says that it is no plain call has this call in its traceback: the answer, which may be large, would
+            # stay until garbage is collected.
+            self._soon = self._pending.future = self._loop.create_future()
 
     def on_notification(self, method: str, params: Params) -> None:
         """The server says something: then this is no plain call."""

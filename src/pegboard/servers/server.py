@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -403,9 +404,8 @@ class Server:
             self.last_error = reason
             self._become(ServerState.NEEDS_AUTH)
 
-    def _reason(self, exc: Exception) -> str:
-        # Whoever shows it says whose it is.
-        return self._redact(str(exc) or type(exc).__name__).removeprefix(self.name).lstrip(": ")
+    def _reason(self, exc: Exception) -> str:  # Whoever shows it says whose it is.
+        return re.sub(rf"\A{self.name}[: ]\s*", "", self._redact(str(exc) or type(exc).__name__))
 
     def _could_not_open(
         self, exc: Exception, key: str | None, before: ServerState, *, for_call: bool, is_discovery: bool

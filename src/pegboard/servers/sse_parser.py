@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from pegboard.servers.line_splitter import gather
+from pegboard.servers.gathered_bytes import GatheredBytes
 
 # Fields that mean something, and rows of empty lines, each in one step: all other lines are passed over in C.
 _MEANT = re.compile(rb"^(?:(data|event|id|retry)(?::[ ]?([^\n]*+))?(?=\n)|\n++)", re.MULTILINE)
@@ -14,6 +14,8 @@ _MEANT = re.compile(rb"^(?:(data|event|id|retry)(?::[ ]?([^\n]*+))?(?=\n)|\n++)"
 _PER_LINE = 64
 _FIELD = re.compile(rb"(data|event|id|retry)(?::[ ]?|\Z)")
 _BOM = b"\xef\xbb\xbf"
+# A line with so many bytes shows which field it is; what is none has no name.
+_CERTAIN, _NO_FIELD = 64, b":"
 
 
 class EventTooLarge(ValueError):  # noqa: N818  it says what the event is
@@ -36,9 +38,9 @@ class SseParser:
     limit: int
     last_id: str | None = None
     retry: float | None = None
-    # The line that has not ended yet, and its size.
-    _parts: list[bytes] = field(default_factory=list[bytes])
-    _pending: int = 0
+    # The line that has not ended yet, and the name of its field, where it is a long one.
+    _line: GatheredBytes = field(default_factory=GatheredBytes)
+    _field: bytes = b""
     # The event that has not ended yet.
     _data: list[bytes] = field(default_factory=list[bytes])
     _name: str = "message"
@@ -50,7 +52,7 @@ class SseParser:
     @property
     def is_between_events(self) -> bool:
         """Whether nothing of a next event is there."""
-        return not self._pending and not self._size
+        return not self._line.size and not self._field and not self._size
 
     def feed(self, data: bytes) -> Iterator[Event | None]:
         """Take the next bytes; a step for each line that means something, and with it the event that it completes."""
@@ -82,23 +84,35 @@ class SseParser:
 
     def _grow(self, part: bytes) -> None:
         """More of the line that has not ended yet."""
-        if part:
-            gather(self._parts, part)
-            self._pending += len(part)
-            self._count(0)
+        if not part:
+            return
+        if not self._field and self._line.size + len(part) >= _CERTAIN:
+            # Before the line is long: to cut something off then is to copy it.
+            self._field, part = self._split_line(self._line.take() + part)
+        self._line.add(part)
+        self._count(0)
+
+    def _split_line(self, text: bytes) -> tuple[bytes, bytes]:
+        """The name of a line's field, and the rest."""
+        if not self._started:
+            self._started = True
+            text = text.removeprefix(_BOM)
+        found = _FIELD.match(text)
+        return (found[1], text[found.end() :]) if found else (_NO_FIELD, text)
 
     def _end_line(self) -> Event | None:
         """The line that was begun earlier has ended."""
-        parts, self._parts, self._pending = self._parts, [], 0
-        if parts and not self._started:
-            self._started = True
-            parts[0] = parts[0].removeprefix(_BOM)
-        if not parts or not parts[0]:
-            return self._finish()
-        if found := _FIELD.match(parts[0]):
-            # Cut before it is joined: a large one is copied once.
-            parts[0] = parts[0][found.end() :]
-            self._take(found[1], b"".join(parts))
+        line = self._line.take()
+        name, self._field = self._field, b""
+        if not name:
+            if not line:
+                return self._finish()
+            name, line = self._split_line(line)
+            # A mark alone is as good as nothing.
+            if not line and name == _NO_FIELD:
+                return self._finish()
+        if name != _NO_FIELD:
+            self._take(name, line)
         return None
 
     def _take(self, name: bytes, value: bytes) -> None:
@@ -115,7 +129,7 @@ class SseParser:
 
     def _count(self, more: int) -> None:
         self._size += more
-        if self._size + self._pending > self.limit:
+        if self._size + self._line.size > self.limit:
             raise EventTooLarge(f"an event of the stream is larger than {self.limit:,} bytes")
 
     def _finish(self) -> Event | None:

@@ -167,6 +167,68 @@ _OWN: dict[int, Migration] = {
         key  {bytes} NOT NULL
     ){strict};
     """),
+    # the page: which sign-ins go on
+    11: Migration("""
+    CREATE TABLE page_sessions (
+        id         {text} PRIMARY KEY,
+        principal  {text} NOT NULL,
+        expires_at {real} NOT NULL
+    ){strict};
+    CREATE INDEX page_sessions_by_principal ON page_sessions (principal);
+    """),
+    # pins: which definitions of a server are approved
+    12: Migration("""
+    CREATE TABLE pins (
+        server      {text} NOT NULL,
+        fingerprint {text} NOT NULL,
+        holder      {text} NOT NULL,
+        document    {text} NOT NULL,
+        PRIMARY KEY (server, fingerprint, holder)
+    ){strict};
+    CREATE TABLE pin_definitions (
+        server      {text} NOT NULL,
+        fingerprint {text} NOT NULL,
+        digest      {text} NOT NULL,
+        definition  {text} NOT NULL,
+        PRIMARY KEY (server, fingerprint, digest)
+    ){strict};
+    CREATE TABLE pins_version (version {integer} NOT NULL){strict};
+    INSERT INTO pins_version (version) VALUES (0);
+    """),
+    # results that were too large for whoever called: what is known of each, and its text in pieces
+    13: Migration("""
+    CREATE TABLE kept_results (
+        id         {text} PRIMARY KEY,
+        principal  {text} NOT NULL,
+        session    {text} NOT NULL,
+        facts      {text} NOT NULL,
+        characters {integer} NOT NULL,
+        bytes      {integer} NOT NULL,
+        is_whole   {integer} NOT NULL,
+        created_at {real} NOT NULL,
+        read_at    {real} NOT NULL
+    ){strict};
+    CREATE INDEX kept_results_by_principal ON kept_results (principal, created_at);
+    CREATE TABLE kept_result_pieces (
+        result {text} NOT NULL,
+        number {integer} NOT NULL,
+        data   {bytes} NOT NULL,
+        PRIMARY KEY (result, number)
+    ){strict};
+    """),
+    # how many kept results each principal has, and how large they are, rows and facts included
+    14: Migration("""
+    CREATE TABLE kept_result_totals (
+        principal {text} PRIMARY KEY,
+        results   {integer} NOT NULL,
+        bytes     {integer} NOT NULL
+    ){strict};
+    UPDATE kept_results SET bytes = bytes + 1000 + length(facts);
+    INSERT INTO kept_result_totals (principal, results, bytes)
+        SELECT principal, COUNT(*), SUM(bytes) FROM kept_results WHERE is_whole = 1 GROUP BY principal;
+    CREATE INDEX kept_results_by_reading ON kept_results (read_at);
+    CREATE INDEX kept_results_by_age ON kept_results (created_at);
+    """),
 }
 
 

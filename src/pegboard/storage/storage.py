@@ -11,6 +11,9 @@ from pegboard.storage.catalog import CatalogStore
 from pegboard.storage.database import Database, StorageError
 from pegboard.storage.health import MonitoredDatabase
 from pegboard.storage.oauth import OAuthStore
+from pegboard.storage.page_sessions import PageSessionStore
+from pegboard.storage.pins import PinStore
+from pegboard.storage.results import ResultStore
 from pegboard.storage.sqlite import SqliteDatabase
 from pegboard.storage.tokens import TokenStore
 
@@ -24,6 +27,9 @@ class Storage:
         self.boards = BoardStore(self.database)
         self.tokens = TokenStore(self.database)
         self.oauth = OAuthStore(self.database)
+        self.page_sessions = PageSessionStore(self.database)
+        self.pins = PinStore(self.database)
+        self.results = ResultStore(self.database)
 
     @property
     def problem(self) -> str | None:

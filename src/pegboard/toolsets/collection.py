@@ -28,7 +28,7 @@ class Toolsets:
         self._register = register
         # What is registered and taken out within it is one change.
         self._batch = batch
-        self._registered: dict[str, Disposable] = {}
+        self._registered: dict[str, tuple[Tool, Disposable]] = {}
 
     def of(self, kind: type[S]) -> S:
         """The toolset of this class."""
@@ -45,15 +45,25 @@ class Toolsets:
         wanted = {
             tool.name: tool
             for toolset in self._all
-            if toolset.name in settings.toolsets
+            if toolset.is_wanted(settings)
             for tool in toolset.tools()
             if settings.permits(tool.name)
         }
-        if wanted.keys() == self._registered.keys():
+        if wanted == {name: tool for name, (tool, _) in self._registered.items()}:
             return
         with self._batch():
             self._exchange(wanted)
         logger().info("toolsets.registered", toolCount=len(self._registered), toolsets=self.counts())
+
+    def last_changes(self) -> dict[tuple[str, str], int]:
+        """By toolset and namespace, a number that is another after each change; only of toolsets that have
+        namespaces."""
+        every = ((toolset.name, toolset.last_changes()) for toolset in self._all)
+        return {(name, namespace): last for name, changes in every for namespace, last in (changes or {}).items()}
+
+    def has_namespaces(self, name: str) -> bool:
+        """Whether what a toolset keeps is in namespaces, not all of which are for everybody."""
+        return any(toolset.name == name and toolset.last_changes() is not None for toolset in self._all)
 
     def counts(self) -> dict[str, int]:
         """How many tools of each toolset are registered."""
@@ -61,11 +71,13 @@ class Toolsets:
         return {name: count for name, count in counts.items() if count}
 
     def _exchange(self, wanted: Mapping[str, Tool]) -> None:
-        for name in self._registered.keys() - wanted.keys():
-            self._registered.pop(name).dispose()
+        for name, (tool, registration) in list(self._registered.items()):
+            if wanted.get(name) is not tool:
+                registration.dispose()
+                del self._registered[name]
         for name, tool in wanted.items():
             if name not in self._registered:
-                self._registered[name] = self._register(tool)
+                self._registered[name] = tool, self._register(tool)
 
     async def open(self) -> None:
         """Begin."""

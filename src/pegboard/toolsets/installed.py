@@ -16,7 +16,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
-TOOLSETS = ("discovery", "memory", "chats", "tasks")
+TOOLSETS = ("discovery", "memory", "chats", "tasks", "results")
+
+# Those that the setting has if nobody sets it. The one that reads large results comes with all of them.
+USUAL = tuple(name for name in TOOLSETS if name != "results")
 
 
 def load_parts(part: str) -> dict[str, ModuleType]:

@@ -12,6 +12,7 @@ from pegboard.gate import Gate
 from pegboard.listing.lists import Lists
 from pegboard.listing.loaded import LoadedTools
 from pegboard.listing.view import Filter
+from pegboard.results.results import Results
 from pegboard.storage import Storage
 from pegboard.tool import RegisteredTool, Tool
 from pegboard.toolsets.workspace import Workspace
@@ -35,6 +36,7 @@ class BoardApi(Protocol):
     gate: Gate
     lists: Lists
     loaded: LoadedTools
+    results: Results
 
     async def find(self, query: str, limit: int, wanted: Filter) -> tuple[list[ToolHit], int]:
         """The best of the tools that pass the filter, and how many fit at all."""
@@ -67,11 +69,20 @@ class Toolset(Protocol):
     name: ClassVar[str]
 
     def tools(self) -> Sequence[Tool]:
-        """All of its tools, the same each time; which of them are registered is for the settings to say."""
+        """All of its tools, the same each time for the same settings; which of them are registered those say."""
         ...
+
+    def is_wanted(self, settings: Settings) -> bool:
+        """Whether the settings want it."""
+        return self.name in settings.toolsets
 
     def apply(self, settings: Settings) -> None:
         """Take over settings: first when the board is made, then whenever the config changes."""
+
+    def last_changes(self) -> Mapping[str, int] | None:
+        """By namespace, a number that is another after each change there; `None` where everything is for everybody who
+        has one of its tools."""
+        return None
 
     async def open(self) -> None:
         """Begin: the storage is open."""

@@ -36,6 +36,8 @@ class Decline(StrEnum):
     """Its tool is one of Pegboard's own that may take its time, or that calls another."""
     HEADER_ARGUMENTS = "header_arguments"
     """Arguments of its tool have to be sent as HTTP headers, too."""
+    RESULT_ARGUMENTS = "result_arguments"
+    """A kept result may be among its arguments, and its server allows that."""
     AUDIT = "audit"
     """It could not be recorded, and every call has to be."""
     SERVER = "server"

@@ -9,6 +9,7 @@ handed over to the full path as it is.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 from collections.abc import Awaitable, Mapping
@@ -32,12 +33,13 @@ from pegboard.log import logger
 from pegboard.pace import Pace
 from pegboard.protocol import raw_json
 from pegboard.protocol.codes import INTERNAL_ERROR
-from pegboard.protocol.eras import HOP_KEYS, RELATED_TASK_KEY, SERVER_INFO_KEY
+from pegboard.protocol.eras import CAP_KEY, HOP_KEYS, RELATED_TASK_KEY, SERVER_INFO_KEY
 from pegboard.protocol.members import meta_problem
 from pegboard.protocol.message import COULD_NOT_ANSWER
 from pegboard.protocol.portions import portions
 from pegboard.protocol.raw_json import CallParams, Part, Request
 from pegboard.protocol.results import RawResult, result_for, shape_raw
+from pegboard.results.handles import may_have_handle, names_result
 from pegboard.servers.errors import RpcError
 from pegboard.servers.message import Message
 from pegboard.servers.raw_call import CallCancelled, RawCall, RawRequest
@@ -119,7 +121,7 @@ class FastPath:
         return self._answer_list(client, request)
 
     async def _answer_list(self, client: Client, request: Request) -> Answer:
-        view = await self._board.list_tools(client.list_key)
+        view = await self._board.list_tools(client.list_key, is_check=client.is_check)
         if client.is_new:
             client.first_list = (client.list_key, view)
         is_modern = client.era == "modern"
@@ -162,6 +164,9 @@ class FastPath:
         """Send a call on its way to the server."""
         if tool.marked:
             return Decline.HEADER_ARGUMENTS
+        server = self._board.servers.get(tool.server_name or "")
+        if server is not None and _may_have_handle(params, takes_results=server.spec.result_handles):
+            return Decline.RESULT_ARGUMENTS
         if self._board.audit.is_strict and self._board.audit.problem is not None:
             return Decline.AUDIT
         access = client.filter.access
@@ -243,9 +248,20 @@ class FastPath:
                 call.release(lambda: self._record_orphan(client, tool, call, scope.arguments))
                 return call
             scope.outcome = "error" if result.is_error else "ok"
+            size = sum(map(len, result.pieces))
             if scope.is_recorded:
-                scope.result_bytes = sum(map(len, result.pieces))
-            return answer(request, *result.pieces)
+                scope.result_bytes = size
+        if size > self._board.results.caps.least and (fitted := await self._fit(result, client, tool)) is not None:
+            return answer(request, fitted)
+        return answer(request, *result.pieces)
+
+    async def _fit(self, result: RawResult, client: Client, tool: RegisteredTool) -> bytes | None:
+        """A result that fits the cap of its call instead of one that may not; `None` if it does."""
+        results = self._board.results
+        if not results.cap(client, tool):
+            return None
+        fitted = await results.fit_raw(result.pieces, client, tool)
+        return None if fitted is None else await asyncio.to_thread(exactjson.dump, fitted)
 
     def _record_orphan(
         self, client: Client, tool: RegisteredTool, call: RawCall, arguments: bytes | Mapping[str, Any] | None
@@ -344,6 +360,16 @@ def _is_quick(tool: Tool) -> bool:
     return tool.quick and not isinstance(tool, RelayingTool)
 
 
+def _may_have_handle(params: CallParams, *, takes_results: bool) -> bool:
+    """Whether a kept result may be among the arguments; for a server that takes none, only as they are mostly written:
+    there it is help, and not a promise."""
+    if not isinstance(params.arguments, raw_json.Raw):
+        return False
+    arguments = bytes(params.arguments)
+    # Most have no such sign, and to look for that is thirty times as fast.
+    return may_have_handle(arguments) if takes_results else b"$" in arguments and names_result(arguments)
+
+
 _SAME = b"the same"
 
 
@@ -371,7 +397,7 @@ def _list_end(is_modern: bool, starting: list[str]) -> bytes:
 
 _NOT_PLAIN = b"not plain"
 # Members of `_meta` that the full path has to look at.
-_NO_PLAIN_META = frozenset({"progressToken", RELATED_TASK_KEY})
+_NO_PLAIN_META = frozenset({"progressToken", RELATED_TASK_KEY, CAP_KEY})
 
 
 @lru_cache(maxsize=256)

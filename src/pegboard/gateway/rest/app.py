@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from pegboard.auth.authenticator import Authenticator
 from pegboard.auth.rule_book import RuleBook
+from pegboard.auth.token import StaticToken
 from pegboard.auth.token_registry import TokenRegistry
 from pegboard.board import Board
 from pegboard.clients.caller import Caller
@@ -22,6 +23,7 @@ from pegboard.gateway.login_desk import LoginDesk
 from pegboard.gateway.network_addresses import network_urls
 from pegboard.gateway.oauth_callback import CallbackPage
 from pegboard.gateway.rest import openapi
+from pegboard.gateway.rest.removed_servers import RemovedServers
 from pegboard.gateway.rest.router import starlette_routes
 from pegboard.gateway.rest.table import route_table
 from pegboard.mcp_registry.registry import McpRegistry, registry_address
@@ -50,6 +52,7 @@ class Rest:
     tokens: TokenRegistry = field(init=False)
     mcp_registry: McpRegistry = field(init=False)
     feed: EventFeed = field(init=False)
+    removed: RemovedServers = field(init=False, default_factory=RemovedServers)
 
     def __post_init__(self) -> None:
         store = self.board.storage.tokens
@@ -57,8 +60,12 @@ class Rest:
         object.__setattr__(self, "tokens", tokens)
         desk = self.desk or LoginDesk(self.board, CallbackPage(self.board), self.identity)
         object.__setattr__(self, "logins", desk)
-        object.__setattr__(self, "feed", EventFeed(self.board, self.config, self.sessions))
+        object.__setattr__(self, "feed", EventFeed(self.board, self.config, self.sessions, self._list_tokens))
         object.__setattr__(self, "mcp_registry", McpRegistry(lambda: registry_address(self.board.settings)))
+
+    def _list_tokens(self) -> list[StaticToken]:
+        """Those that this gateway knows."""
+        return [] if self.authenticator is None else self.authenticator.tokens.list_all()
 
     @property
     def rules(self) -> RuleBook:

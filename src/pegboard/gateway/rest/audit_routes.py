@@ -16,6 +16,7 @@ from pegboard.audit.query import (
     read_cursor,
     read_kind,
     read_moment,
+    read_name,
     read_outcome,
 )
 from pegboard.audit.record import AuditRecord
@@ -32,12 +33,12 @@ if TYPE_CHECKING:
 _FILTERS = {
     "since": "From this moment on: 30m, 2h or 7d ago, a day, or a day and a time (UTC).",
     "until": "Before this moment, in the same words.",
-    "who": "Only of this principal, by name or id.",
+    "who": "Only of this principal, by name or id, or of this client, by name.",
     "server": "Only of this server; a * stands for anything.",
     "tool": "Only of this tool; a * stands for anything.",
     "outcome": "Only with this outcome: ok, tool_error, rpc_error, cancelled, timeout, refused or refused:WHY.",
     "denied": "true: only what was refused.",
-    "kind": "Only of this kind: call, access, server.added …; a * stands for anything.",
+    "kind": "Only of this kind: call, read, access, server.added …; a * stands for anything.",
     "limit": f"How many records at most: 1 to {MOST}, {USUAL} if nothing is said.",
     "cursor": "The nextCursor of the answer before.",
 }
@@ -133,9 +134,9 @@ def _query(request: Request, owner: str | None) -> AuditQuery:
     return AuditQuery(
         since=read_moment(given["since"], now, "since") if "since" in given else None,
         until=read_moment(given["until"], now, "until") if "until" in given else None,
-        who=given.get("who"),
-        server=given.get("server"),
-        tool=given.get("tool"),
+        who=read_name(given["who"], "who") if "who" in given else None,
+        server=read_name(given["server"], "server") if "server" in given else None,
+        tool=read_name(given["tool"], "tool") if "tool" in given else None,
         outcome=read_outcome(given["outcome"]) if "outcome" in given else None,
         denied=denied == "true",
         kind=read_kind(given["kind"]) if "kind" in given else None,

@@ -16,6 +16,7 @@ from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.operations import TEXT, list_of, object_with, operation, path_parameter, with_body
 from pegboard.gateway.rest.params import check_query
 from pegboard.gateway.rest.responses import members_of
+from pegboard.gateway.rest.rows import moment
 from pegboard.listing.loaded import is_shared
 from pegboard.listing.view import Filter
 from pegboard.names import is_board_name
@@ -34,6 +35,7 @@ _SESSION = {
         **dict.fromkeys(("client", "version", "protocolVersion", "board"), TEXT),
         "principal": {"type": "object", "properties": {"id": TEXT, "name": TEXT}},
         "loaded": {**_INTEGER, "description": "How many tools it has loaded."},
+        "since": {"type": ["string", "null"], "format": "date-time"},
     },
 }
 _BOARD = object_with("name", TEXT, tools={**list_of(TEXT), "description": "In the order in which they were used."})
@@ -64,16 +66,29 @@ def _session_row(rest: Rest, client: Client) -> dict[str, Any]:
         **{name: text for name, text in texts.items() if text},
         "principal": {"id": client.principal.id, "name": client.principal.name},
         "loaded": len(rest.board.loaded.on(client.board)),
+        "since": moment(rest.board.relay.sessions.since(client.session)),
     }
+
+
+async def _boards(rest: Rest, request: Request) -> Any:
+    check_query(request, ())
+    sessions = [client for client in rest.board.relay.sessions.list_all() if client.endpoint.board]
+    used = {name for client in sessions if client.board == _key(request, name := str(client.endpoint.board))}
+    names = {name for key in rest.board.loaded.boards if is_board_name(name := key.rpartition(":")[2])}
+    # A name may stand for a board of theirs, or for one that they share; somebody else's has nothing for them.
+    rows = [_board_row(rest, request, name, _key(request, name)) for name in sorted(names | used)]
+    return {"boards": [row for row in rows if row["tools"] or row["name"] in used]}
 
 
 async def _board(rest: Rest, request: Request) -> Any:
     check_query(request, ())
-    return _board_row(rest, request, _board_key(request))
+    name = _board_name(request)
+    return _board_row(rest, request, name, _key(request, name))
 
 
 async def _change_board(rest: Rest, request: Request) -> Any:
-    body, key = await members_of(request, ("load", "unload")), _board_key(request)
+    body, name = await members_of(request, ("load", "unload")), _board_name(request)
+    key = _key(request, name)
     wanted = rest.caller(request).client.filter
     names = {what: _names(body.get(what, []), what) for what in ("load", "unload")}
     # Before anything is changed: each has to be a tool that its board may have.
@@ -81,22 +96,26 @@ async def _change_board(rest: Rest, request: Request) -> Any:
     # What somebody may not see on a board that they share is not there for them.
     removed = await rest.board.loaded.remove(key, _visible(rest, wanted, key, names["unload"]))
     removed += await rest.board.loaded.add(key, load)
-    return {**_board_row(rest, request, key), "unloaded": _visible(rest, wanted, key, removed)}
+    return {**_board_row(rest, request, name, key), "unloaded": _visible(rest, wanted, key, removed)}
 
 
-def _board_key(request: Request) -> str:
-    """Where the board of this name keeps its tools for whoever asks: a name may stand for a board of their own."""
+def _board_name(request: Request) -> str:
     name = str(request.path_params["name"])
     if not is_board_name(name):
         raise ToolFailure(ToolErrorCode.NOT_FOUND, f"{name[:80]!r} cannot be a board's name", retryable=False)
+    return name
+
+
+def _key(request: Request, name: str) -> str:
+    """Where the board of this name keeps its tools for whoever asks: a name may stand for a board of their own."""
     key = identify(replace(endpoint_of(request.scope), board=name)).board
     assert key is not None
     return key
 
 
-def _board_row(rest: Rest, request: Request, key: str) -> dict[str, Any]:
+def _board_row(rest: Rest, request: Request, name: str, key: str) -> dict[str, Any]:
     wanted = rest.caller(request).client.filter
-    return {"name": request.path_params["name"], "tools": _visible(rest, wanted, key, rest.board.loaded.on(key))}
+    return {"name": name, "tools": _visible(rest, wanted, key, rest.board.loaded.on(key))}
 
 
 def _visible(rest: Rest, wanted: Filter, key: str, names: Iterable[str]) -> list[str]:
@@ -123,6 +142,12 @@ ROUTES = (
             "The sessions of clients that are open now; clients of 2026-07-28 have none",
             object_with("sessions", list_of(_SESSION), total=_INTEGER),
         ),
+    ),
+    ApiRoute(
+        "GET",
+        "/api/boards",
+        _boards,
+        operation("The named boards that have tools or that sessions use now", object_with("boards", list_of(_BOARD))),
     ),
     ApiRoute("GET", "/api/boards/{name}", _board, operation("The tools that are loaded on a board", _BOARD, _NAME)),
     ApiRoute(

@@ -25,7 +25,7 @@ from pegboard.gateway.rest.responses import Failed
 from pegboard.protocol.eras import CLIENT_INFO_KEY
 from pegboard.protocol.weight import weight
 from pegboard.result import ToolResult, error_of
-from pegboard.servers.errors import RpcError, failure_of
+from pegboard.servers.errors import RpcError, failure_of, unusable_answer
 
 if TYPE_CHECKING:
     from pegboard.gateway.rest.app import Rest
@@ -35,7 +35,7 @@ _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 # Seconds without news after which a comment shows that the stream stands.
 _SILENCE = 15.0
 # What somebody at a page can be asked.
-_CAPABILITIES: Mapping[str, Any] = {"elicitation": {"form": {}}}
+_CAPABILITIES: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}}
 _META = {CLIENT_INFO_KEY: {"name": REST_CLIENT}}
 _ASKS = "input_required"
 # Progress that waits for a reader who is slow; what comes beyond is not told.
@@ -81,8 +81,10 @@ class CallStream:
                 await call
 
     def _tell_progress(self, params: Mapping[str, Any]) -> None:
-        if self._news.qsize() < _MOST_WAITING and weight(params) <= _HEAVIEST:
-            self._tell("progress", {name: params[name] for name in ("progress", "total", "message") if name in params})
+        if self._news.qsize() >= _MOST_WAITING or weight(params) > _HEAVIEST:
+            return
+        if said := _read_progress(params):
+            self._tell("progress", said)
 
     def _tell(self, kind: str, data: Mapping[str, Any]) -> None:
         self._news.put_nowait(f"event: {kind}\ndata: ".encode() + exactjson.dump(dict(data)) + b"\n\n")
@@ -98,5 +100,32 @@ class CallStream:
             if isinstance(result, FailedResult):
                 self._tell("result", Failed(result.error, result).to_dict())
             else:
-                kind = "input" if result.get("resultType") == _ASKS else "result"
-                self._tell(kind, ToolResult[Any].ok(result).to_dict())
+                self._tell_result(result)
+
+    def _tell_result(self, result: Mapping[str, Any]) -> None:
+        if result.get("resultType") != _ASKS:
+            self._tell("result", ToolResult[Any].ok(result).to_dict())
+        elif _asks_something(result):
+            self._tell("input", ToolResult[Any].ok(result).to_dict())
+        else:
+            failure = unusable_answer(self._name, "it asks for input, and nothing that can be answered")
+            self._tell("result", ToolResult[None].failed(failure.error).to_dict())
+
+
+def _read_progress(params: Mapping[str, Any]) -> dict[str, Any]:
+    """What somebody can be shown of a server's progress; nothing, if it is none."""
+    said = {name: params[name] for name in ("progress", "total") if _is_number(params.get(name))}
+    if "progress" not in said:
+        return {}
+    return {**said, "message": params["message"]} if isinstance(params.get("message"), str) else said
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _asks_something(result: Mapping[str, Any]) -> bool:
+    """Whether there are questions, each of which has the shape of one."""
+    asked = exactjson.as_object(result.get("inputRequests")) or {}
+    questions = [exactjson.as_object(each) or {} for each in asked.values()]
+    return bool(questions) and all(isinstance(each.get("method"), str) for each in questions)

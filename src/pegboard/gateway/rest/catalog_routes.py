@@ -20,16 +20,20 @@ from pegboard.gateway.rest.operations import (
     query_parameter,
     with_body,
 )
-from pegboard.gateway.rest.params import check_query
+from pegboard.gateway.rest.params import check_query, read_flag, read_number
 from pegboard.gateway.rest.responses import Failed, body_of
 from pegboard.gateway.rest.server_routes import server_problem
 from pegboard.listing.view import Filter
+from pegboard.protocol.eras import CAP_KEY
 from pegboard.result import invalid
+from pegboard.results.caps import cap_problem
 from pegboard.servers.errors import RpcError, failure_of
 
 if TYPE_CHECKING:
     from pegboard.gateway.rest.app import Rest
 
+_LONGEST_WORDS = 1000
+_ORDERS = ("name", "server", "tokens")
 _STATUSES = ("available", "unavailable", "disabled", "needs_auth")
 TOOL = {
     "type": "object",
@@ -46,6 +50,9 @@ TOOL = {
     },
 }
 _NAME = path_parameter("name")
+_BRIEF = query_parameter(
+    "brief", "true: of each description at most 300 characters. GET /api/tools/{name} has the whole."
+)
 # What the next round of a call brings that asked something.
 _ROUND: dict[str, type] = {"inputResponses": dict, "requestState": str}
 _BODY = {
@@ -60,18 +67,37 @@ _BODY = {
 
 
 async def _tools(rest: Rest, request: Request) -> Any:
-    check_query(request, ("server", "prefix", "status"))
+    check_query(request, ("server", "prefix", "status", "words", "order", "limit", "offset", "brief"))
     query = request.query_params
     status = query.get("status") or None
     if status is not None and status not in _STATUSES:
-        raise invalid(f"status must be one of {', '.join(_STATUSES)}, found {status!r}")
+        raise invalid(f"status must be one of {', '.join(_STATUSES)}, found {status[:40]!r}")
     chosen, client = Filter.of(query.get("server"), query.get("prefix")), rest.caller(request).client
     for name in sorted(chosen.servers or ()):
         if problem := server_problem(rest.board, name, client.filter):
             raise invalid(problem)
+    order = query.get("order") or _ORDERS[0]
+    if order not in _ORDERS:
+        raise invalid(f"order must be one of {', '.join(_ORDERS)}, found {order[:40]!r}")
+    limit = read_number(request, "limit", 0) if query.get("limit") else None
     await rest.board.discover_new(client.filter)
-    tools = rows.tool_rows(rest.board, chosen.within(client.filter), status, client)
-    return {"tools": tools, "total": len(tools)}
+    choice = rows.ToolChoice(
+        chosen.within(client.filter),
+        status,
+        _read_words(query.get("words") or ""),
+        order,
+        read_number(request, "offset", 0),
+        limit,
+        read_flag(request, "brief"),
+    )
+    return await rows.choose_tools(rest.board, choice, client)
+
+
+def _read_words(text: str) -> list[str]:
+    # Each is looked for in every tool.
+    if len(text) > _LONGEST_WORDS:
+        raise invalid(f"words has more than {_LONGEST_WORDS:,} characters")
+    return text.casefold().split()
 
 
 async def _search(rest: Rest, request: Request) -> Any:
@@ -88,12 +114,12 @@ async def _search(rest: Rest, request: Request) -> Any:
 async def _tool(rest: Rest, request: Request) -> Any:
     client = rest.caller(request).client
     tool = await rest.board.find_tool(request.path_params["name"], client.filter)
-    return rest.board.describe(tool, client)
+    return {**rest.board.describe(tool, client), "tokens": tool.tokens}
 
 
 async def _call(rest: Rest, request: Request) -> Any:
     name = request.path_params["name"]
-    params = {**await _arguments(request), "name": name}
+    params = {**await _arguments(request), **_read_cap(request), "name": name}
     if wants_stream(request):
         return CallStream(rest, request, name, params).response()
     try:
@@ -101,6 +127,17 @@ async def _call(rest: Rest, request: Request) -> Any:
     except RpcError as exc:
         raise failure_of(exc, name) from None
     return Failed(result.error, result) if isinstance(result, FailedResult) else result
+
+
+def _read_cap(request: Request) -> dict[str, Any]:
+    """How many characters of text the result may have, if whoever calls says that; else it is whole."""
+    check_query(request, ("cap",))
+    if not request.query_params.get("cap"):
+        return {}
+    cap = read_number(request, "cap", 0)
+    if problem := cap_problem(cap):
+        raise invalid(f"cap {problem}")
+    return {"_meta": {CAP_KEY: cap}}
 
 
 async def _arguments(request: Request) -> dict[str, Any]:
@@ -122,10 +159,19 @@ ROUTES = (
         _tools,
         operation(
             "Every tool that passes the filters",
-            object_with("tools", list_of(TOOL)),
+            object_with("tools", list_of(TOOL), total={"type": "integer"}, tokens={"type": "integer"}),
             query_parameter("server", "Names of servers, comma separated."),
             query_parameter("prefix", "How a tool's name begins."),
             query_parameter("status", "available, unavailable, disabled or needs_auth."),
+            query_parameter("words", "Words that all stand in a tool's name or description."),
+            query_parameter(
+                "order",
+                "name; server: the same, with Pegboard's own tools at the end; or tokens: what costs most in a prompt "
+                "first.",
+            ),
+            query_parameter("limit", "How many at most; all if nothing is said."),
+            query_parameter("offset", "How many to pass over."),
+            _BRIEF,
         ),
     ),
     ApiRoute(
@@ -145,7 +191,16 @@ ROUTES = (
         "/api/tools/{name}/call",
         _call,
         with_body(
-            operation("Call a tool; data is its result", OBJECT, _NAME)
+            operation(
+                "Call a tool; data is its result",
+                OBJECT,
+                _NAME,
+                query_parameter(
+                    "cap",
+                    "How many characters of text the result may have: of a larger one a part is given, and the rest is "
+                    "kept for result_read. The whole if nothing is said.",
+                ),
+            )
             | {
                 "description": "With accept: text/event-stream the answer is a stream: progress while it runs, at the "
                 "end result, or input where its server asks something.",

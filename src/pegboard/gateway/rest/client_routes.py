@@ -26,9 +26,10 @@ from pegboard.client_configs.install import InstallPlan, apply_install, plan_ins
 from pegboard.client_configs.overlap import server_problems
 from pegboard.client_configs.program import ClientProgram, Scope
 from pegboard.client_configs.rows import install_row, uninstall_row
-from pegboard.client_configs.survey import survey
+from pegboard.client_configs.survey import look_at, survey
 from pegboard.client_configs.table import UnknownClientError, find_client
 from pegboard.client_configs.uninstall import apply_uninstall, plan_uninstall
+from pegboard.folder_names import leads_elsewhere
 from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.operations import OBJECT, TEXT, list_of, object_with, operation, path_parameter, with_body
 from pegboard.gateway.rest.responses import body_of
@@ -39,6 +40,7 @@ from pegboard.result import Conflict, ToolErrorCode, ToolFailure, invalid
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pegboard.client_configs.file_change import FileChange
     from pegboard.gateway.rest.app import Rest
 
 T = TypeVar("T")
@@ -57,7 +59,12 @@ _CHOICES = {
     "force": {**_FLAG, "description": "Overwrite an entry of this name that is not ours."},
     "digest": {**TEXT, "description": "Of the preview: if the file has changed since, nothing is written."},
 }
-_REMOVAL = {**_SHARED, "restore": {**_FLAG, "description": "The exact state before the install, or no change."}}
+_REMOVAL = {
+    **_SHARED,
+    "restore": {**_FLAG, "description": "The exact state before the install, or no change."},
+    "preview": {**_FLAG, "description": "Only say what would be written."},
+    "digest": _CHOICES["digest"],
+}
 _CLIENT = path_parameter("id")
 
 
@@ -79,7 +86,10 @@ async def _install(rest: Rest, request: Request) -> Any:
     if not plan.is_change:
         return install_row(plan)
     check = await asyncio.to_thread(check_target, plan.target)
-    return install_row(plan, replace(check, total=len(rest.board.registry.all())))
+    backup = context.backups.find_content(client.id, plan.file.path) if plan.file is not None else None
+    restorable = plan.file is not None and look_at(client, context, body.get("scope", "user")).restorable
+    row = install_row(plan, replace(check, total=len(rest.board.registry.all())))
+    return {**row, "backup": None if backup is None else str(backup), "restorable": restorable}
 
 
 def _write(client: ClientProgram, context: InstallContext, body: Mapping[str, Any]) -> InstallPlan:
@@ -88,11 +98,16 @@ def _write(client: ClientProgram, context: InstallContext, body: Mapping[str, An
         raise InstallUsageError(f"Pegboard does not write the config of {client.name}: the preview has what to paste")
     if plan.outcome == "refused":
         raise Conflict(f"{plan.name!r} is another server's entry; `force` overwrites it")
-    seen = body.get("digest")
-    if seen is not None and plan.change is not None and seen != digest(plan.change.before):
-        raise Conflict("the file has changed since the preview; nothing was written")
+    _check_digest(body, plan.change)
     apply_install(plan, context)
     return plan
+
+
+def _check_digest(body: Mapping[str, Any], change: FileChange | None) -> None:
+    """What a person agreed to is what is done."""
+    seen = body.get("digest")
+    if seen is not None and change is not None and seen != digest(change.before):
+        raise Conflict("the file has changed since the preview; nothing was written")
 
 
 async def _uninstall(rest: Rest, request: Request) -> Any:
@@ -101,7 +116,9 @@ async def _uninstall(rest: Rest, request: Request) -> Any:
 
     def remove() -> Any:
         plan = plan_uninstall(client, context, body.get("scope", "user"), restore=body.get("restore", False))
-        apply_uninstall(plan, context)
+        if not body.get("preview", False):
+            _check_digest(body, plan.change)
+            apply_uninstall(plan, context)
         return uninstall_row(plan)
 
     return await _in_thread(remove)
@@ -129,6 +146,8 @@ def _context(rest: Rest, request: Request, body: Mapping[str, Any]) -> InstallCo
         raise invalid("project: the scope `project` needs the folder")
     if project is not None and not Path(project).is_absolute():
         raise invalid("project: it must be an absolute path")
+    if project is not None and leads_elsewhere(project):
+        raise invalid("project: it must be a folder of this machine")
     needs_token = rest.authenticator is not None and rest.authenticator.requirement is True
     folder = Path(project) if project else None
     context = this_context(rest.config.path, rest.address(request), folder, needs_token=needs_token)

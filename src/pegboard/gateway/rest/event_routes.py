@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from pegboard.audit.query import RULE, UNKNOWN
 from pegboard.clients.endpoint import endpoint_of
 from pegboard.gateway.event_feed import EventFeed, Fact
 from pegboard.gateway.rest.api_route import ApiRoute
+from pegboard.gateway.rest.event_place import FeedPlace, read_place, write_place
+from pegboard.gateway.rest.event_sight import OnlookerSight
 from pegboard.gateway.rest.operations import plain_operation
 from pegboard.gateway.rest.params import check_query
 from pegboard.gateway.rest.rows import state_for
@@ -29,7 +32,6 @@ _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 _SILENCE = 15.0
 # Milliseconds after which a browser comes back.
 _RETRY = 2000
-_MOST_DIGITS = 12
 
 
 class EventStream:
@@ -43,21 +45,32 @@ class EventStream:
         self._known = request.headers.get("last-event-id", "")
         self._at = 0
         self._is_over = False
-        # Of the tools that it may see, where that is not all of them.
-        self._list_digest: int | None = None
+        self._sight = OnlookerSight(rest.board, rest.caller(request).client)
 
     async def events(self) -> AsyncGenerator[bytes]:
         """The stream, until its reader goes away or the gateway stops."""
         forget = self._principal.on_end(self._end)
         try:
             async with self._feed.watch(self._principal.id):
-                await self._look_at_list()
+                await self._sight.look()
                 yield f"retry: {_RETRY}\n".encode()
                 yield self._begin()
-                while await self._feed.wait_after(self._at, _SILENCE) and not self._is_over:
-                    yield await self._news() or b": \n\n"
+                while news := await self._wait_for_news():
+                    yield news
         finally:
             forget()
+
+    async def _wait_for_news(self) -> bytes:
+        """What this reader may know of, or after a silence a comment; nothing at the end. That there was something else
+        does not show."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + _SILENCE
+        while (left := until - loop.time()) > 0:
+            if not await self._feed.wait_after(self._at, left) or self._is_over:
+                return b""
+            if news := await self._news():
+                return news
+        return b": \n\n"
 
     def _end(self, _: Principal | None) -> None:
         """Who reads it may have other rights from now on: they come back with those."""
@@ -65,11 +78,12 @@ class EventStream:
         self._feed.wake()
 
     def _begin(self) -> bytes:
-        """The first event: where the stream stands. Whoever was here a moment ago goes on from there."""
-        epoch, _, number = self._known.partition("-")
-        is_number = number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS
-        is_resumed = epoch == self._feed.epoch and is_number and self._feed.since(int(number)) is not None
-        self._at = int(number) if is_resumed else self._feed.last
+        """The first event: where the stream stands. Whoever was here a moment ago goes on from there, unless they would
+        see something else than then: what they had seen of it is not known any more."""
+        known = read_place(self._feed.key, self._known)
+        is_resumed = known is not None and known.sight == self._sight.digest
+        is_resumed = is_resumed and known is not None and self._feed.since(known.number) is not None
+        self._at = known.number if known is not None and is_resumed else self._feed.last
         hello = self._write("hello", {"version": VERSION, "resumed": is_resumed}, self._at)
         # Whoever was here before has missed something, or may have.
         return hello + (self._write("resync", {}, self._at) if self._known and not is_resumed else b"")
@@ -77,26 +91,18 @@ class EventStream:
     async def _news(self) -> bytes:
         facts, self._at = self._feed.since(self._at), self._feed.last
         if facts is None:
+            await self._sight.look()
             return self._write("resync", {}, self._at)
-        return b"".join(
-            [self._write(fact.kind, self._data(fact), fact.number) for fact in facts if await self._is_news(fact)]
-        )
+        news = [self._write(fact.kind, self._data(fact), fact.number) for fact in facts if await self._is_news(fact)]
+        return b"".join(news)
 
     async def _is_news(self, fact: Fact) -> bool:
         if not fact.is_for(self._principal, self._wanted):
             return False
-        if fact.kind != "tools" or self._wanted.access is None:
-            return True
-        # That other tools changed is for whoever may see them.
-        return await self._look_at_list()
-
-    async def _look_at_list(self) -> bool:
-        """Whether the list of somebody who may not see all tools is another than at the last look."""
-        if self._wanted.access is None:
-            return False
-        before = self._list_digest
-        self._list_digest = (await self._rest.board.lists.view_in_slices(self._wanted)).digest
-        return self._list_digest != before
+        if fact.kind == "tools":
+            # That other tools changed is for whoever may see them.
+            return await self._sight.has_other_tools()
+        return fact.kind != "server" or await self._sight.has_other_server(fact.server or "")
 
     def _data(self, fact: Fact) -> dict[str, Any]:
         data = dict(fact.data)
@@ -109,7 +115,7 @@ class EventStream:
         return data
 
     def _write(self, kind: str, data: dict[str, Any], number: int) -> bytes:
-        place = f"id: {self._feed.epoch}-{number}\nevent: {kind}\ndata: "
+        place = f"id: {write_place(self._feed.key, FeedPlace(number, self._sight.digest))}\nevent: {kind}\ndata: "
         return place.encode() + exactjson.dump(data) + b"\n\n"
 
 

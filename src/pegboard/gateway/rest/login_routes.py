@@ -81,6 +81,7 @@ _LOGIN: Schema = {
         "who": {**TEXT, "description": "Whose it is, where each signs in for themselves; else the gateway's."},
         "state": {**TEXT, "description": "live, unreadable (the key that sealed it is not there), or why it is over."},
         "reason": {**TEXT, "description": "Why it cannot be used any more."},
+        "yours": {"type": "boolean", "description": "Whether whoever asks ends it by signing out of the server."},
         "issuer": TEXT,
         "scopes": list_of(TEXT),
         "renews": {"type": "boolean", "description": "Whether it is renewed by itself: then expiresAt is not its end."},
@@ -185,7 +186,12 @@ async def _list(rest: Rest, request: Request) -> Any:
         if wanted.admits_server(each.server) and (principal.admin or each.principal == principal.id)
     ]
     names = {token_principal_id(token.id): token.name for token in await rest.tokens.list()} if seen else {}
-    return {"logins": [_login_row(each, names, await rest.logins.look_at_grant(each)) for each in seen]}
+    yours = {principal.id, _GATEWAY} if principal.admin else {principal.id}
+    rows = [
+        {**_login_row(each, names, await rest.logins.look_at_grant(each)), "yours": each.principal in yours}
+        for each in seen
+    ]
+    return {"logins": rows}
 
 
 def check_sign_in(spec: ServerSpec) -> None:

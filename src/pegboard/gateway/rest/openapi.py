@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from starlette.responses import HTMLResponse, Response
+from starlette.requests import Request
+from starlette.responses import Response
 
+from pegboard.gateway.page.static_files import static_file
 from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.catalog_routes import TOOL
 from pegboard.gateway.rest.operations import TEXT
-from pegboard.gateway.rest.pages import page
 from pegboard.gateway.rest.responses import json_response
 from pegboard.gateway.rest.server_routes import SERVER
 from pegboard.gateway.rest.table import route_table
@@ -72,8 +73,8 @@ async def _openapi(*_: object) -> Response:
     return json_response(document(), 200)
 
 
-async def _docs(*_: object) -> Response:
-    return HTMLResponse(page("docs"))
+async def _docs(_: object, request: Request) -> Response:
+    return static_file("index.html").response(request)
 
 
 ROUTES = (ApiRoute("GET", "/openapi.json", _openapi), ApiRoute("GET", "/docs", _docs))

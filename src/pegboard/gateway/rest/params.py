@@ -51,6 +51,14 @@ def read_number(request: Request, name: str, usual: int) -> int:
     return int(given)
 
 
+def read_flag(request: Request, name: str) -> bool:
+    """Whether an address says yes; without a word it says no."""
+    given = request.query_params.get(name) or "false"
+    if given not in {"true", "false"}:
+        raise invalid(f"{name} must be true or false, found {given[:40]!r}")
+    return given == "true"
+
+
 def merge_arguments(given: Mapping[str, Any], also: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments from two places; where both say something, it has to be the same."""
     for name in given.keys() & also.keys():

@@ -7,18 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 
+from pegboard.exactjson import as_object
 from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.operations import (
     OBJECT,
     TEXT,
+    Schema,
     list_of,
     object_with,
     operation,
     path_parameter,
     query_parameter,
+    with_body,
 )
 from pegboard.gateway.rest.params import check_query
-from pegboard.mcp_registry.rows import detail_row, page_row
+from pegboard.gateway.rest.responses import members_of
+from pegboard.mcp_registry.question import WrongAnswer
+from pegboard.mcp_registry.recipe import CannotRun
+from pegboard.mcp_registry.rows import detail_row, page_row, proposal_row
+from pegboard.mcp_registry.template import UnusableText
 from pegboard.result import invalid
 
 if TYPE_CHECKING:
@@ -26,6 +33,10 @@ if TYPE_CHECKING:
 
 _MOST = 100
 _LONGEST_QUERY = 1000
+_PROPOSAL: Schema = {
+    "use": {"type": "integer", "minimum": 1, "description": "Which of its choices; the first if nothing is said."},
+    "answers": {**OBJECT, "description": "Values by the keys of its inputs. Secrets are not taken into the entry."},
+}
 
 
 async def _search(rest: Rest, request: Request) -> Any:
@@ -45,6 +56,20 @@ async def _server(rest: Rest, request: Request) -> Any:
     name, version = str(request.path_params["name"]), request.query_params.get("version") or "latest"
     found = await rest.mcp_registry.server(name, version)
     return await asyncio.to_thread(detail_row, found)
+
+
+async def _propose(rest: Rest, request: Request) -> Any:
+    body = await members_of(request, _PROPOSAL)
+    use, answers = body.get("use", 1), as_object(body.get("answers", {}))
+    if not isinstance(use, int) or isinstance(use, bool):
+        raise invalid("use must be a whole number")
+    if answers is None or not all(isinstance(each, str) for each in answers.values()):
+        raise invalid("answers must be an object of texts")
+    found = await rest.mcp_registry.server(str(request.path_params["name"]), "latest")
+    try:
+        return await asyncio.to_thread(proposal_row, found, use, {key: [text] for key, text in answers.items() if text})
+    except (WrongAnswer, UnusableText, CannotRun) as exc:
+        raise invalid(str(exc)) from None
 
 
 def _number(request: Request, name: str, usual: int, low: int, high: int) -> int:
@@ -87,6 +112,21 @@ ROUTES = (
             object_with("choices", list_of(OBJECT), serverName=TEXT, notes=list_of(TEXT)),
             path_parameter("name"),
             query_parameter("version", "Which version; the latest if nothing is said."),
+        ),
+    ),
+    ApiRoute(
+        "POST",
+        "/api/registry/{name:path}",
+        _propose,
+        with_body(
+            operation(
+                "The config entry that one way to run it becomes with these values; nothing is changed",
+                object_with("entry", OBJECT, command=TEXT, variables=list_of(TEXT)),
+                path_parameter("name"),
+            ),
+            {"type": "object", "properties": _PROPOSAL},
+            required=False,
+            example={"use": 1, "answers": {"units": "metric"}},
         ),
     ),
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
-from pegboard.access.access import Access
 from pegboard.board import Board
 from pegboard.clients.caller import Caller
 from pegboard.clients.client import Client
@@ -19,6 +21,10 @@ from pegboard.tool import RegisteredTool
 
 # A server may have thousands of tools that cannot be registered.
 _MOST_LEFT_OUT = 100
+# Tools that are looked at before others have their turn.
+_SLICE = 500
+# Characters of a text in a list of brief rows.
+_LONGEST = 300
 # States of a server that is there for whoever has signed in.
 _WORKING = {ServerState.CONNECTED, ServerState.IDLE, ServerState.REGISTERED}
 
@@ -32,12 +38,19 @@ def server_rows(board: Board, client: Client | None = None) -> list[dict[str, An
 
 def server_row(board: Board, server: Server, client: Client | None = None) -> dict[str, Any]:
     """One server: how it is, and what there is to say about it."""
+    wanted = EVERYTHING if client is None else client.filter
+    if is_shown_whole(server, wanted):
+        count = board.configured.tool_count(server.name)
+    else:
+        count = count_tools(board, server.name, wanted)
+    return server_head(board, server, client) | {"tools": count}
+
+
+def server_head(board: Board, server: Server, client: Client | None = None) -> dict[str, Any]:
+    """The row of a server, but for how many tools there are."""
     known = board.registry.server(server.name)
     wanted = EVERYTHING if client is None else client.filter
-    access = wanted.access
-    if access is not None and not access.admits_whole_server(server.name):
-        return _partial_row(board, server, access)
-    count = board.configured.tool_count(server.name)
+    discovered = known.discovered_at if known else None
     stale = board.discovery.stale_since.get(server.name)
     next_try = server.next_try_in if server.next_try_in is not None else board.discovery.next_try_in(server.name)
     row: dict[str, Any] = {
@@ -45,9 +58,9 @@ def server_row(board: Board, server: Server, client: Client | None = None) -> di
         "state": server.state.value,
         "enabled": server.spec.enabled,
         "transport": server.spec.transport,
-        "tools": count,
-        "seen": known is not None or count > 0,
-        "lastSeen": moment(server.last_seen or (known.discovered_at if known else None)),
+        "tools": None,
+        "seen": known is not None or board.configured.tool_count(server.name) > 0,
+        "lastSeen": moment(server.last_seen or discovered),
         "latencyMs": None if server.latency is None else round(server.latency * 1000, 1),
         "lastError": _last_error(board, server, client),
         "era": server.era,
@@ -57,15 +70,42 @@ def server_row(board: Board, server: Server, client: Client | None = None) -> di
     }
     if needs_login(server):
         row["needsLogin"] = True
+    if is_per_user(server.spec):
+        row["perUser"] = True
+    if is_shown_whole(server, wanted):
+        return row | _tool_problems(board, server)
+    # Both are another with each call, also with those of tools that are hidden.
+    row |= {"lastSeen": moment(discovered), "latencyMs": None}
+    if not wanted.knows_whole_server(server.name):
+        return row | {"lastError": None}
+    return row if client is None or not _is_signed_in_to(server, wanted) else _own_row(board, server, client, row)
+
+
+def is_shown_whole(server: Server, wanted: Filter) -> bool:
+    """Whether whoever has this filter sees all of a server, and what everybody else sees of it."""
+    is_limited = wanted.access is not None and wanted.access.is_read_only
+    return wanted.knows_whole_server(server.name) and not is_limited and not _is_signed_in_to(server, wanted)
+
+
+def _is_signed_in_to(server: Server, wanted: Filter) -> bool:
+    """Whether sign-ins of their own decide what a server shows."""
+    return wanted.holder is not None and is_per_user(server.spec)
+
+
+def _tool_problems(board: Board, server: Server) -> dict[str, Any]:
+    """What is wrong with tools of a server, by their names."""
+    known = board.registry.server(server.name)
+    row: dict[str, Any] = {}
     if known is not None and known.conflicts:
         row["conflicts"] = list(known.conflicts[:_MOST_LEFT_OUT])
-    if known is not None and known.rejected:
-        row["rejected"] = dict(islice(known.rejected.items(), _MOST_LEFT_OUT))
+    if changed := board.decisions.count(server.name):
+        row["changed"] = changed
+    rejected = {**(known.rejected if known is not None else {}), **board.discovery.reviews.list_refused(server.name)}
+    if rejected:
+        row["rejected"] = dict(islice(rejected.items(), _MOST_LEFT_OUT))
     if cuts := board.discovery.cuts.get(server.name):
         row["cut"] = list(cuts.values())
-    if client is None or wanted.holder is None or not is_per_user(server.spec):
-        return row
-    return _own_row(board, server, client, row)
+    return row
 
 
 def _last_error(board: Board, server: Server, client: Client | None) -> str | None:
@@ -87,10 +127,7 @@ def state_for(board: Board, server: Server, wanted: Filter) -> ServerState:
 
 def _own_row(board: Board, server: Server, client: Client, row: dict[str, Any]) -> dict[str, Any]:
     """The same for one of those who each sign in to it: nothing that tells of what others are shown."""
-    wanted = client.filter
-    row = {key: value for key, value in row.items() if key not in {"conflicts", "rejected", "cut"}}
-    row["tools"] = sum(1 for tool in board.all_tools() if tool.server_name == server.name and wanted.admits(tool))
-    if state_for(board, server, wanted) is not server.state:
+    if state_for(board, server, client.filter) is not server.state:
         said = wants_sign_in(server.name).removeprefix(f"{server.name} ")
         said = board.sign_in_advice.words(server.name, said, client)
         row |= {"state": ServerState.NEEDS_AUTH.value, "lastError": said, "needsLogin": True}
@@ -100,25 +137,57 @@ def _own_row(board: Board, server: Server, client: Client, row: dict[str, Any]) 
     return row
 
 
-def _partial_row(board: Board, server: Server, access: Access) -> dict[str, Any]:
-    """The same for somebody who may see a part of it: nothing that tells of the rest."""
-    row = server_row(board, server)
-    row["tools"] = sum(1 for tool in board.all_tools() if tool.server_name == server.name and access.admits(tool))
-    return {key: value for key, value in row.items() if key not in {"conflicts", "rejected", "cut", "lastError"}} | {
-        "lastError": None
-    }
+def count_tools(board: Board, server: str, wanted: Filter) -> int:
+    """How many tools of a server there are for whoever has this filter."""
+    return sum(1 for tool in board.iter_tools() if tool.server_name == server and wanted.admits(tool))
 
 
-def tool_rows(
-    board: Board, wanted: Filter = EVERYTHING, status: str | None = None, client: Client | None = None
-) -> list[dict[str, Any]]:
-    """Every tool that passes the filter, by name, with whether it can be used."""
-    rows = [tool_row(board, wanted.pick(tool), client) for tool in board.all_tools() if wanted.admits(tool)]
+@dataclass(frozen=True, slots=True)
+class ToolChoice:
+    """Which tools somebody wants to see, and in which order."""
+
+    wanted: Filter
+    status: str | None = None
+    # Small letters, each of which a tool has in its name or description.
+    words: Sequence[str] = ()
+    order: str = "name"
+    offset: int = 0
+    limit: int | None = None
+    brief: bool = False
+
+    def admits(self, tool: RegisteredTool) -> bool:
+        """Whether a tool is one of them, but for its status."""
+        if not self.wanted.admits(tool):
+            return False
+        text = f"{tool.name}\n{tool.definition.get('description', '')}".casefold() if self.words else ""
+        return all(word in text for word in self.words)
+
+
+async def choose_tools(board: Board, choice: ToolChoice, client: Client | None = None) -> dict[str, Any]:
+    """The tools of a choice, how many there are in all, and what all of them cost in a prompt."""
+    found: list[RegisteredTool] = []
+    for number, tool in enumerate(board.all_tools()):
+        if number % _SLICE == _SLICE - 1:
+            # Others have their turn.
+            await asyncio.sleep(0)
+        if choice.admits(tool) and _has_status(board, tool, choice.status, client):
+            found.append(choice.wanted.pick(tool))
+    if choice.order == "tokens":
+        found.sort(key=lambda tool: -tool.tokens)
+    elif choice.order == "server":
+        found.sort(key=lambda tool: tool.server_name is None)
+    end = None if choice.limit is None else choice.offset + choice.limit
+    shown = [tool_row(board, tool, client) for tool in found[choice.offset : end]]
+    if choice.brief:
+        shown = [_brief(row) for row in shown]
+    return {"tools": shown, "total": len(found), "tokens": sum(tool.tokens for tool in found)}
+
+
+def _has_status(board: Board, tool: RegisteredTool, status: str | None, client: Client | None) -> bool:
     if status is None:
-        return rows
-    if status == "unavailable":
-        return [row for row in rows if row["status"] != "available"]
-    return [row for row in rows if row["status"] == status]
+        return True
+    found = board.availability(tool, client).to_dict()["status"]
+    return found != "available" if status == "unavailable" else found == status
 
 
 def tool_row(board: Board, tool: RegisteredTool, client: Client | None = None) -> dict[str, Any]:
@@ -132,9 +201,25 @@ def tool_row(board: Board, tool: RegisteredTool, client: Client | None = None) -
     }
 
 
+def _brief(row: dict[str, Any]) -> dict[str, Any]:
+    said = row.get("description")
+    return {**row, "description": cut(said)} if isinstance(said, str) else row
+
+
+def cut(text: str) -> str:
+    """A text as a list shows it; the whole is told of the thing itself."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
 async def search_rows(board: Board, query: str, limit: int, caller: Caller | None = None) -> dict[str, Any]:
-    """What `tool_find` answers, for whoever is no model."""
-    return await board.search(query, limit, caller or Caller())
+    """What `tool_find` answers, for whoever is no model, and what each tool costs in a prompt."""
+    caller = caller or Caller()
+    answer = await board.search(query, limit, caller)
+    hits: list[dict[str, Any]] = []
+    for hit in answer["tools"]:
+        tool = board.lookup_tool(hit["name"], caller.client.filter)
+        hits.append({**hit, "tokens": 0 if tool is None else tool.tokens})
+    return {**answer, "tools": hits}
 
 
 def moment(when: float | None) -> str | None:

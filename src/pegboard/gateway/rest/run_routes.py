@@ -58,6 +58,7 @@ _STATUS = object_with(
         "description": "Who may come in: this machine's user, everybody, and with how many tokens and issuers.",
     },
     configProblem=TEXT,
+    configRemarks={**list_of(TEXT), "description": "Settings in the config file that nothing reads."},
     keyProblem={**TEXT, "description": "Why the key of PEGBOARD_SECRET_KEY, or of its file, cannot be used."},
 )
 
@@ -85,6 +86,7 @@ async def _status(rest: Rest, request: Request) -> Any:
         "tools": sum(1 for tool in rest.board.registry.all() if wanted.access is None or wanted.access.admits(tool)),
         **(_describe_reach(rest, request) if own else {}),
         **({} if problem is None or not own else {"configProblem": problem}),
+        **({"configRemarks": list(remarks)} if own and (remarks := rest.board.settings.own_remarks) else {}),
         **(await _describe_key() if own else {}),
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
@@ -12,11 +13,11 @@ from starlette.requests import Request
 from pegboard.board import Board
 from pegboard.client_configs.import_plan import ImportPlan, plan_import
 from pegboard.client_configs.reader import no_servers, read_text
-from pegboard.client_configs.reading import TextOrigin
+from pegboard.client_configs.reading import PASTED
 from pegboard.clients.endpoint import endpoint_of
 from pegboard.config.aliases import ALL_ALIASES, with_own_keys
 from pegboard.config.read import KEYS
-from pegboard.config.settings import ServerExistsError, Transport
+from pegboard.config.settings import CHANGE_POLICIES, ServerExistsError, Transport
 from pegboard.exactjson import as_object
 from pegboard.gateway.rest import rows
 from pegboard.gateway.rest.api_route import ApiRoute
@@ -33,6 +34,7 @@ from pegboard.gateway.rest.operations import (
 )
 from pegboard.gateway.rest.responses import Created, body_of, members_of
 from pegboard.listing.view import Filter
+from pegboard.log import REDACTED
 from pegboard.names import fold_server_name, nearest
 from pegboard.result import Conflict, ToolErrorCode, ToolFailure, invalid
 from pegboard.servers.authorization import Challenge
@@ -41,7 +43,7 @@ from pegboard.servers.http.refusal import NeedsAuth
 if TYPE_CHECKING:
     from pegboard.gateway.rest.app import Rest
 
-SERVER = {
+SERVER: Schema = {
     "type": "object",
     "required": ["name", "state", "enabled", "transport", "tools"],
     "properties": {
@@ -64,16 +66,29 @@ SERVER = {
         "staleSince": {"type": ["string", "null"], "format": "date-time"},
         "nextTryInSeconds": {"type": ["number", "null"]},
         "needsLogin": {"type": "boolean", "description": "Whether somebody has to sign in to it."},
+        "perUser": {"type": "boolean", "description": "Whether everybody signs in to it for themselves."},
+        "changed": {
+            **object_with(
+                "waits",
+                {"type": "integer"},
+                policy={"enum": [*CHANGE_POLICIES]},
+                withheld={"type": "integer", "description": "How many of them no client has."},
+                wantsLook={"type": "integer", "description": "How many of them have marks."},
+            ),
+            "description": "How much of its definitions changed since they were approved, and what becomes of that.",
+        },
         "conflicts": {"type": "array", "items": TEXT},
         "rejected": {"type": "object", "additionalProperties": TEXT},
         "cut": {"type": "array", "items": TEXT, "description": "Which of its lists are too long, and were cut."},
     },
 }
+# To take a text apart takes many times its size.
+_MOST_CHARACTERS = 256 * 1024
 _NAME = path_parameter("name")
 _FLAG = {"type": "boolean"}
 _CHECK: Schema = {"text": TEXT, "name": TEXT}
 _ADD: Schema = {"name": TEXT, "entry": OBJECT, "force": _FLAG, "text": TEXT}
-_PLAN = {
+PLAN = {
     "type": "object",
     "required": ["servers", "unreadable"],
     "properties": {"servers": list_of(OBJECT), "unreadable": list_of(OBJECT)},
@@ -106,13 +121,13 @@ async def _disable(rest: Rest, request: Request) -> Any:
 
 
 async def _switch(rest: Rest, request: Request, *, enabled: bool) -> Any:
-    name = _server_name(rest, request)
+    name = server_name(rest, request)
     await rest.config.switch(name, enabled=enabled)
     return await _row(rest, request, name)
 
 
 async def _refresh(rest: Rest, request: Request) -> Any:
-    name, client = _server_name(rest, request), rest.caller(request).client
+    name, client = server_name(rest, request), rest.caller(request).client
     await rest.board.discover_own(client.filter)
     if rest.board.discovery.own.needs_sign_in(name, client.filter.holder):
         refused = NeedsAuth(name, Challenge(401), signs_in=True, has_sign_in=True)
@@ -120,10 +135,13 @@ async def _refresh(rest: Rest, request: Request) -> Any:
     # It asks the server, so it counts as a call does.
     slot = rest.board.limits.admit(endpoint_of(request.scope).principal, name)
     try:
-        return (await rest.board.refresh([name])).unwrap()
+        found = (await rest.board.refresh([name])).unwrap()
     finally:
         if slot is not None:
             slot.release()
+    # Whoever is not given all of its tools is not told how many there are.
+    is_limited = client.filter.access is not None and not client.principal.admin
+    return {"registered": rows.count_tools(rest.board, name, client.filter)} if is_limited else found
 
 
 async def _check(rest: Rest, request: Request) -> Any:
@@ -142,7 +160,7 @@ async def _add(rest: Rest, request: Request) -> Any:
         raise invalid("; ".join(map(str, plan.unreadable)))
     await rest.config.add_all(plan.entries)
     added = [fold_server_name(name) for name in plan.entries]
-    return Created({**await _rows(rest, request, added), **await asyncio.to_thread(plan.to_dict)})
+    return Created({**await server_rows_of(rest, request, added), **await asyncio.to_thread(plan.to_dict)})
 
 
 async def _add_one(rest: Rest, request: Request, body: Mapping[str, Any]) -> Any:
@@ -156,14 +174,15 @@ async def _add_one(rest: Rest, request: Request, body: Mapping[str, Any]) -> Any
         raise invalid("the entry needs a command or a url")
     try:
         is_new = await rest.config.add(name, entry, force=force)
-    except ServerExistsError as exc:
-        raise Conflict(f"{exc}; with force it is replaced") from None
-    answer = await _rows(rest, request, [fold_server_name(name)])
+    except ServerExistsError:
+        words = f'there is a server "{fold_server_name(name)}" already: choose another name, or replace it with force'
+        raise Conflict(words) from None
+    answer = await server_rows_of(rest, request, [fold_server_name(name)])
     return Created(answer) if is_new else answer
 
 
 async def _change(rest: Rest, request: Request) -> Any:
-    name = _server_name(rest, request)
+    name = server_name(rest, request)
     members = await body_of(request)
     _check_members(members)
     if not members:
@@ -173,22 +192,37 @@ async def _change(rest: Rest, request: Request) -> Any:
 
 
 async def _remove(rest: Rest, request: Request) -> Any:
-    name = _server_name(rest, request)
-    await rest.config.remove(name)
+    name = server_name(rest, request)
+    rest.removed.keep(name, await rest.config.remove(name))
     return {"removed": name}
+
+
+async def _restore(rest: Rest, request: Request) -> Any:
+    name = str(request.path_params["name"])
+    removed = rest.removed.find(name)
+    if removed is None:
+        words = f"nothing is kept of a server {name[:80]!r} that was removed: it is kept for ten minutes"
+        raise ToolFailure(ToolErrorCode.NOT_FOUND, words, retryable=False)
+    try:
+        await rest.config.restore(removed)
+    except ServerExistsError as exc:
+        raise Conflict(str(exc)) from None
+    rest.removed.forget(name)
+    return await _row(rest, request, name)
 
 
 async def _plan(rest: Rest, body: Mapping[str, Any]) -> ImportPlan:
     text, name = body.get("text"), body.get("name")
     if not isinstance(text, str) or not isinstance(name, (str, type(None))):
         raise invalid("text must be a text, and so must name")
+    if len(text) > _MOST_CHARACTERS:
+        raise invalid(f"text has more than {_MOST_CHARACTERS:,} characters: pegboard import reads longer files")
     # A long text takes its time, in which others are served.
     return await asyncio.to_thread(_read_plan, rest, text, name)
 
 
 def _read_plan(rest: Rest, text: str, name: str | None) -> ImportPlan:
-    origin = TextOrigin("the text", "the text")
-    reading = no_servers(read_text(text, origin), origin)
+    reading = no_servers(read_text(text, PASTED), PASTED)
     if name is not None and len(reading.servers) == 1:
         reading = replace(reading, servers=(replace(reading.servers[0], name=name),))
     elif name is not None and reading.servers:
@@ -196,7 +230,8 @@ def _read_plan(rest: Rest, text: str, name: str | None) -> ImportPlan:
     return plan_import(reading, rest.config.entries())
 
 
-async def _rows(rest: Rest, request: Request, names: Sequence[str]) -> dict[str, Any]:
+async def server_rows_of(rest: Rest, request: Request, names: Sequence[str]) -> dict[str, Any]:
+    """Servers that were just added, as they are for whoever asks."""
     return {"added": [await _row(rest, request, name) for name in names if name in rest.board.servers]}
 
 
@@ -208,6 +243,8 @@ async def _row(rest: Rest, request: Request, name: str) -> dict[str, Any]:
 
 
 def _check_members(entry: Mapping[str, Any]) -> None:
+    if REDACTED in json.dumps(entry):
+        raise invalid(f"{REDACTED} stands for a secret that is not shown: leave its key out, or send the value itself")
     known = KEYS | ALL_ALIASES
     for key in entry:
         if key not in known:
@@ -215,7 +252,8 @@ def _check_members(entry: Mapping[str, Any]) -> None:
             raise invalid(f"{key[:80]!r} is not a key of a server{f': did you mean {close[0]}?' if close else ''}")
 
 
-def _server_name(rest: Rest, request: Request) -> str:
+def server_name(rest: Rest, request: Request) -> str:
+    """The server that an address names, if whoever asks may know of it."""
     name = str(request.path_params["name"])
     if problem := server_problem(rest.board, name, rest.caller(request).client.filter):
         raise ToolFailure(ToolErrorCode.NOT_FOUND, problem, retryable=False)
@@ -255,7 +293,7 @@ ROUTES = (
         "/api/servers/check",
         _check,
         with_body(
-            operation("What a pasted text would become; nothing is written", _PLAN),
+            operation("What a pasted text would become; nothing is written", PLAN),
             object_with("text", TEXT, name=TEXT),
             required=True,
             example={"text": '{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}'},
@@ -267,7 +305,7 @@ ROUTES = (
         "/api/servers/{name}",
         _change,
         with_body(
-            operation("Set keys of a server's entry; null takes one out", SERVER, _NAME),
+            operation("Change a server's entry; null takes a key out (JSON Merge Patch)", SERVER, _NAME),
             OBJECT,
             required=True,
             example={"timeout": 60},
@@ -278,7 +316,14 @@ ROUTES = (
         "DELETE",
         "/api/servers/{name}",
         _remove,
-        operation("Remove a server from the config", object_with("removed", TEXT), _NAME),
+        operation("Remove a server from the config; restore undoes it", object_with("removed", TEXT), _NAME),
+        admin_only=True,
+    ),
+    ApiRoute(
+        "POST",
+        "/api/servers/{name}/restore",
+        _restore,
+        operation("Put a server back that was removed within the last ten minutes", SERVER, _NAME),
         admin_only=True,
     ),
     ApiRoute(

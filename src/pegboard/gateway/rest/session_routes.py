@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from pegboard.auth.bearer import bearer_of
-from pegboard.auth.page_cookie import set_cookie
+from pegboard.auth.page_cookie import headers_to_forget
 from pegboard.clients.endpoint import endpoint_of
 from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.operations import TEXT, object_with, operation
@@ -29,23 +28,26 @@ async def _sign_in(rest: Rest, request: Request) -> Response:
     bearer = bearer_of(request.scope["headers"])
     if bearer is None:
         raise invalid("send the token as a header: Authorization: Bearer TOKEN")
-    if rest.authenticator is None:
+    if rest.authenticator is None or rest.authenticator.cookie is None:
         raise unavailable("there is no sign-in here", retryable=False)
     # That it lets somebody in was seen before; now it need not be sent again.
     principal = endpoint_of(request.scope).principal
-    await rest.authenticator.cookie.prepare()
-    left = principal.valid_until - time.time() if principal.valid_until != math.inf else math.inf
-    value = set_cookie(request.scope, rest.authenticator.cookie.seal(bearer), left)
-    return _answer({"principal": {"id": principal.id, "name": principal.name}}, value)
+    kept = await rest.authenticator.cookie.begin(request.scope, bearer, principal)
+    return _answer({"principal": {"id": principal.id, "name": principal.name}}, [kept])
 
 
-async def _sign_out(_: Rest, request: Request) -> Response:
+async def _sign_out(rest: Rest, request: Request) -> Response:
     check_query(request, ())
-    return _answer({}, set_cookie(request.scope, "", 0))
+    if rest.authenticator is not None and rest.authenticator.cookie is not None:
+        await rest.authenticator.cookie.end(request.scope)
+    return _answer({}, headers_to_forget(request.scope))
 
 
-def _answer(data: dict[str, Any], cookie: str) -> Response:
-    return json_response(ToolResult[Any].ok(data).to_dict(), 200, {"set-cookie": cookie, "cache-control": "no-store"})
+def _answer(data: dict[str, Any], cookies: Sequence[str]) -> Response:
+    response = json_response(ToolResult[Any].ok(data).to_dict(), 200)
+    for cookie in cookies:
+        response.headers.append("set-cookie", cookie)
+    return response
 
 
 ROUTES = (
@@ -56,6 +58,9 @@ ROUTES = (
         operation("Sign in at the page: keep the token of this request's Authorization in a cookie", _WHO),
     ),
     ApiRoute(
-        "DELETE", "/api/session", _sign_out, operation("Sign out at the page: forget the cookie", {"type": "object"})
+        "DELETE",
+        "/api/session",
+        _sign_out,
+        operation("Sign out at the page: end the session of the cookie", {"type": "object"}),
     ),
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 
-from pegboard.audit.query import AuditQuery, read_moment
+from pegboard.audit.query import AuditQuery, read_moment, read_name
 from pegboard.audit.record import CALL
 from pegboard.audit.statistics import MOST_CALLS, POINTS, Statistics
 from pegboard.clients.endpoint import endpoint_of
@@ -61,8 +61,8 @@ async def _stats(rest: Rest, request: Request) -> Any:
     principal = endpoint_of(request.scope).principal
     query = AuditQuery(
         since=since,
-        server=given.get("server") or None,
-        tool=given.get("tool") or None,
+        server=read_name(given.get("server", ""), "server") or None,
+        tool=read_name(given.get("tool", ""), "tool") or None,
         kind=CALL,
         owner=None if principal.admin else principal.id,
     )

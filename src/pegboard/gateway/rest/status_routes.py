@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from pegboard.access.principal import Principal
+from pegboard.clients.endpoint import endpoint_of
 from pegboard.gateway.proof import CHALLENGE_HEADER, MAX_CHALLENGE, http_purpose, prove
 from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.operations import plain_operation
@@ -39,9 +41,18 @@ async def _metrics(rest: Rest, request: Request) -> Response:
     servers = sorted(rest.board.servers.items())
     states = [(name, server.state.value) for name, server in servers if wanted.admits_server(name)]
     tools = len((await rest.board.lists.view_in_slices(wanted)).items)
-    shows = None if wanted.access is None else wanted.admits_server
-    text = rest.board.metrics.text(states, tools, rest.sessions(), rest.board.relay.parked.count, shows)
+    metrics = rest.board.metrics
+    if not _counts_all(endpoint_of(request.scope).principal):
+        text = metrics.own_text(states, tools)
+    else:
+        shows = None if wanted.access is None else wanted.admits_server
+        text = metrics.text(states, tools, rest.sessions(), rest.board.relay.parked.count, shows)
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _counts_all(principal: Principal) -> bool:
+    """Whether somebody is told what others do: an admin, or anybody where nobody has to say who they are."""
+    return principal.admin or (principal.access is None and principal.kind in {"local", "anonymous"})
 
 
 ROUTES = (

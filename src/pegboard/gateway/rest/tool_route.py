@@ -64,7 +64,9 @@ class ToolRoute:
         toolset = str(self.tool.category)
         tool = rest.board.gate.own_tool(toolset, self.tool.name, caller.client.filter)
         arguments = self._arguments(request, tool, given)
-        data = await rest.board.run_own(toolset, tool.name, arguments, caller)
+        # Nobody who looks calls a tool.
+        is_read = self.method == "GET"
+        data = await rest.board.run_own(toolset, tool.name, arguments, caller, is_read=is_read)
         return Created(data) if self.created and data["created"] else data
 
     def _arguments(self, request: Request, tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from pegboard.protocol.portions import LARGE
 from pegboard.servers import large
 from pegboard.servers.backlog import work_off
 from pegboard.servers.errors import unusable_answer
+from pegboard.servers.gathered_bytes import GatheredBytes
 from pegboard.servers.http.client import Redirected, Unreachable, media_type
 from pegboard.servers.http.pool import ConnectionFailed, Exchange
 from pegboard.servers.jsonrpc import JsonRpcPeer
-from pegboard.servers.line_splitter import gather
 from pegboard.servers.message import MAX_ERROR_TEXT, MAX_MESSAGE_BYTES
 from pegboard.servers.sse_parser import EventTooLarge, SseParser
 
@@ -53,7 +53,7 @@ class CallResponse:
         self._request_id = request_id
         self._status = 0
         self._headers: Mapping[str, str] = {}
-        self._parts: list[bytes] = []
+        self._body = GatheredBytes()
         self._size = 0
         self._stream: SseParser | None = None
         self._ending: asyncio.TimerHandle | None = None
@@ -87,7 +87,7 @@ class CallResponse:
             return self._read(self._stream, part)
         self._size += len(part)
         if self._status < 300 or self._size - len(part) <= MAX_ERROR_TEXT:
-            gather(self._parts, part)
+            self._body.add(part)
         if self._size > MAX_MESSAGE_BYTES:
             self._fail(unusable_answer(self._label, f"larger than {MAX_MESSAGE_BYTES:,} bytes"))
         return ()
@@ -111,14 +111,13 @@ class CallResponse:
             self._wire.is_redirected = True
             self._peer.fail(self._request_id, Redirected(self._label))
         elif self._status >= 300:
-            body = b"".join(self._parts)
+            body = self._body.take()
             refusal = self._wire.refusal(self._status, body, self._headers, used=self.used)
             self._peer.fail(self._request_id, refusal)
         elif self._stream is not None:
             self._resume_stream(self._stream, "the stream ended before the answer came")
         else:
-            parts, self._parts = self._parts, []
-            body = parts[0] if len(parts) == 1 else b"".join(parts)
+            body = self._body.take()
             # What is usual takes one short step.
             if len(body) > LARGE or not self._peer.settle_verbatim(body, self._request_id):
                 work_off(self._deliver(body))

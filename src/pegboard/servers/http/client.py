@@ -15,13 +15,13 @@ from urllib.request import getproxies, proxy_bypass
 from pegboard.config import ServerSpec
 from pegboard.result import ToolErrorCode, ToolFailure, unavailable
 from pegboard.servers.errors import unusable_answer
+from pegboard.servers.gathered_bytes import GatheredBytes
 from pegboard.servers.http.cookies import Cookies
 from pegboard.servers.http.happy_eyeballs import Admit
 from pegboard.servers.http.origin import Origin
 from pegboard.servers.http.pool import ConnectionFailed, ConnectionPool, Exchange, ResponseHandler
 from pegboard.servers.http.refusal import REFUSALS, AccessRefused, refusal_of
 from pegboard.servers.http.response import Response
-from pegboard.servers.line_splitter import gather
 from pegboard.servers.message import MAX_MESSAGE_BYTES
 
 _MAX_REDIRECTS = 3
@@ -267,26 +267,22 @@ def check_status(response: HttpResponse, label: str) -> None:
 
 async def read_body(response: HttpResponse, label: str) -> bytes:
     """The whole body, if it is not too large."""
-    parts: list[bytes] = []
-    size = 0
+    body = GatheredBytes()
     async for part in response.aiter_bytes():
-        size += len(part)
-        if size > MAX_MESSAGE_BYTES:
+        if body.size + len(part) > MAX_MESSAGE_BYTES:
             raise unusable_answer(label, f"larger than {MAX_MESSAGE_BYTES:,} bytes")
-        gather(parts, part)
-    return b"".join(parts)
+        body.add(part)
+    return body.take()
 
 
 async def read_start(response: HttpResponse, most: int) -> bytes:
     """The body as far as a little more than so many bytes: enough to see that it is longer."""
-    parts: list[bytes] = []
-    size = 0
+    body = GatheredBytes()
     async for part in response.aiter_bytes():
-        size += len(part)
-        gather(parts, part)
-        if size > most:
+        body.add(part)
+        if body.size > most:
             break
-    return b"".join(parts)
+    return body.take()
 
 
 def media_type(headers: Mapping[str, str]) -> str:

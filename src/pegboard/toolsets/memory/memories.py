@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from pegboard.log import logger
+from pegboard.lru_dict import LruDict
 from pegboard.normalization import normalize
 from pegboard.result import Conflict, invalid
 from pegboard.storage.database import Database, DatabaseConnection, StorageError
@@ -43,6 +44,8 @@ ORDERS = ("key", "recent")
 MAX_LIMIT = 100
 # Seconds that a count of accesses waits for its turn.
 _COUNTING = 0.25
+# Of which it is known when something was written there last.
+_MOST_NAMESPACES = 1000
 MAX_DEPTH, MAX_BREADTH, MAX_TOTAL = 6, 20, 50
 
 
@@ -67,6 +70,9 @@ class Memories:
         self._database = database
         self._clock = clock
         self.namespace = namespace
+        # By namespace, which write was the last there: another number is news.
+        self.last_writes: LruDict[str, int] = LruDict(_MOST_NAMESPACES)
+        self._writes = 0
 
     async def add(
         self,
@@ -110,6 +116,11 @@ class Memories:
         number, memory = await self._read(namespace, work)
         await self._count(namespace, lambda desk: desk.table.count_access(number, desk.now))
         return memory
+
+    async def whole(self, key: str, *, namespace: str | None = None) -> Memory:
+        """One memory with its links as they were written; whoever looks so counts for nobody's score."""
+        key = validate_key(key)
+        return await self._read(namespace, lambda desk: desk.memory(desk.existing(key), sort_links=False))
 
     async def update(
         self,
@@ -286,7 +297,12 @@ class Memories:
                 outcomes.update(zip(own, found, strict=True))
             return [outcomes[at] for at in range(len(batch))]
 
-        return await (self._database.read(work) if dry_run else self._database.write(work))
+        if dry_run:
+            return await self._database.read(work)
+        outcomes = await self._database.write(work)
+        for space in places:
+            self._note_write(space)
+        return outcomes
 
     async def _search(
         self, ask: Callable[[FullText], Query], limit: int, offset: int, sort_links: bool, namespace: str | None
@@ -321,7 +337,13 @@ class Memories:
         return await self._database.read(self._in_transaction(namespace, work))
 
     async def _write(self, namespace: str | None, work: Callable[[MemoryTransaction], T]) -> T:
-        return await self._database.write(self._in_transaction(namespace, work))
+        answer = await self._database.write(self._in_transaction(namespace, work))
+        self._note_write(self.namespace if namespace is None else namespace)
+        return answer
+
+    def _note_write(self, namespace: str) -> None:
+        self._writes += 1
+        self.last_writes[namespace] = self._writes
 
     async def _count(self, namespace: str | None, work: Callable[[MemoryTransaction], None]) -> None:
         """Count that memories were looked at, where that can be done at once: who reads does not wait for who writes,

@@ -107,6 +107,8 @@ ROW_OUT = {
     "score": _SCORE_OUT,
     "status": _STATUS_OUT,
     "updated_at": STRING,
+    "in_degree": INTEGER,
+    "out_degree": INTEGER,
 }
 RESULT_OUT = {
     "key": STRING,

@@ -392,6 +392,8 @@ def _row(memory: Brief, size: int) -> dict[str, Any]:
         "score": meta["score"],
         "status": meta["status"],
         "updated_at": meta["updated_at"],
+        "in_degree": meta["in_degree"],
+        "out_degree": meta["out_degree"],
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pegboard.config import Settings
 from pegboard.tool import Tool
@@ -28,6 +28,10 @@ class MemoryToolset(Toolset):
     def apply(self, settings: Settings) -> None:
         """Where memories belong that nobody names a namespace for."""
         self.memories.namespace = settings.of(MemorySettings).namespace
+
+    def last_changes(self) -> Mapping[str, int]:
+        """Each namespace is for those who have it."""
+        return self.memories.last_writes
 
 
 TOOLSET = MemoryToolset

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from pegboard.folder_names import leads_elsewhere
 from pegboard.result import ToolFailure, invalid
 from pegboard.toolsets.tasks.check import not_found
 from pegboard.toolsets.validation import quote, validate_text
@@ -103,7 +104,10 @@ class Project:
     def _folder_at(self, path: str, bounds: _Bounds | None) -> Path:
         validate_text(path, "path", _MAX_PATH)
         base = bounds.folders[0] if bounds is not None and bounds.folders else self._base()
-        meant = _resolve(base / (folder_of(path) or _home(Path(path))), path)
+        named = folder_of(path)
+        if leads_elsewhere(path if named is None else str(named)):
+            raise invalid(f"path {quote(path)}: it must be a folder of this machine")
+        meant = _resolve(base / (named or _home(Path(path))), path)
         if bounds is not None:
             bounds.check(meant, path)
         found = _openspec(meant)

@@ -127,7 +127,17 @@ def _conflict(each: Disagreement) -> dict[str, Any]:
     return {**each.to_dict(), "content": budget.truncate(each.content, 200)}
 
 
-def dependency_rows(found: Dependencies) -> list[dict[str, Any]]:
+def format_dependencies(found: Dependencies) -> dict[str, Any]:
+    """A task by itself, with what it depends on and who waits for it."""
+    task = whole_task(found.task, found.state)
+    return {
+        "task": task,
+        "depends_on": budget.first_rows(_dependency_rows(found), json_size(task)),
+        "dependants": task_ids(found.dependants),
+    }
+
+
+def _dependency_rows(found: Dependencies) -> list[dict[str, Any]]:
     """What a task depends on, and who says so."""
     state, task = found.state, found.task
     rows: list[dict[str, Any]] = []

@@ -15,7 +15,7 @@ from pegboard.toolsets.tasks import schemas as say
 from pegboard.toolsets.tasks.outcomes import TaskFilter
 from pegboard.toolsets.tasks.registry import OPERATIONS, Registry
 from pegboard.toolsets.tasks.rows import (
-    dependency_rows,
+    format_dependencies,
     format_sync,
     format_tasks,
     other_changes,
@@ -229,11 +229,8 @@ class RegistryDeps(TaskTool):
             [given] if isinstance(given, str) else [str(each) for each in as_list(given) or []],
             path=arguments.get("path"),
         )
-        task = whole_task(found.task, found.state)
         return {
-            "task": task,
-            "depends_on": budget.first_rows(dependency_rows(found), json_size(task)),
-            "dependants": task_ids(found.dependants),
+            **format_dependencies(found),
             "added": task_ids(found.added),
             "removed": task_ids(found.removed),
             **other_changes(found.synced, found.task.id),

@@ -1,0 +1,314 @@
+"""Decisions about definitions that changed: what there is to decide, and what comes of it. People decide, by command,
+REST and page; no MCP tool does."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from pegboard.audit.audit import Audit
+from pegboard.catalog.definitions import hiding_problem
+from pegboard.catalog.discovery import Discovery
+from pegboard.catalog.registry import ToolRegistry
+from pegboard.config import ServerSpec
+from pegboard.config.settings import LOCK_NAME, ChangePolicy
+from pegboard.configured_servers import ConfiguredServers
+from pegboard.log import logger
+from pegboard.names import nearest
+from pegboard.pins.change import DefinitionChange
+from pegboard.pins.diff import diff_definitions
+from pegboard.pins.lock_file import lock_document
+from pegboard.pins.pin_set import GONE, KINDS
+from pegboard.pins.pins import Pins, PinState, marks_of, outcome_of
+from pegboard.pins.review import read_items
+from pegboard.pins.suspicion import find_notes, find_suspicions
+from pegboard.result import Conflict, ToolErrorCode, ToolFailure, invalid
+
+# So many differences are in an answer; others are asked for by name.
+_MOST_SHOWN = 200
+# So many items are named in a record of the audit, and in a message.
+_NAMED = 20
+_NOT_SERVED = frozenset({"withheld", "left out"})
+
+
+@dataclass(slots=True)
+class _Item:
+    """One thing that differs, and whose sign-ins are shown it so; everybody has an empty id."""
+
+    change: DefinitionChange
+    state: PinState
+    holders: list[str] = field(default_factory=list[str])
+
+
+class Decisions:
+    """What is to be decided about the servers of the config."""
+
+    def __init__(
+        self, pins: Pins, servers: ConfiguredServers, registry: ToolRegistry, discovery: Discovery, audit: Audit
+    ) -> None:
+        self._pins = pins
+        self._servers = servers
+        self._registry = registry
+        self._discovery = discovery
+        self._audit = audit
+
+    def list_servers(self, admits: Callable[[str], bool]) -> list[dict[str, Any]]:
+        """Every server of which something differs from what is approved."""
+        rows = [self._row(spec) for name, spec in self._specs() if admits(name)]
+        return [row for row in rows if row["items"]]
+
+    def count(self, name: str) -> dict[str, Any]:
+        """How much of a server waits for a decision or for a look, how much of that no client has, and how much wants
+        a look first; nothing where nothing waits."""
+        server = self._servers.by_name.get(name)
+        items = [] if server is None else [item for item in self._items(server.spec) if item.change.waits]
+        if server is None or not items:
+            return {}
+        policy = self._pins.policy(server.spec)
+        ids: dict[str, set[str]] = {"waits": set(), "withheld": set(), "wantsLook": set()}
+        for item in items:
+            ids["waits"].add(item.change.long_id)
+            if outcome_of(item.state, item.change, policy) in _NOT_SERVED:
+                ids["withheld"].add(item.change.long_id)
+            if marks_of(item.state, item.change):
+                ids["wantsLook"].add(item.change.long_id)
+        return {"policy": policy, **{key: len(found) for key, found in ids.items()}}
+
+    def revision(self, name: str) -> str:
+        """Another text whenever something else is to be decided, or was decided."""
+        server = self._servers.by_name.get(name)
+        return "" if server is None else _revision(self._items(server.spec))
+
+    async def show(self, name: str, chosen: Sequence[str] = ()) -> dict[str, Any]:
+        """What differs of one server, each with its difference and what there is to say of its words."""
+        spec = self._spec(name)
+        for holder in self._pins.states(spec):
+            await self._pins.load_approved(spec, holder)
+        items = self._items(spec)
+        wanted = self._choose(spec, items, chosen) if chosen else items
+        others = self._tools_of_others(name)
+        policy = self._pins.policy(spec)
+        # To compare long definitions takes its time.
+        details = await asyncio.to_thread(
+            lambda: [_detail(name, policy, item, others, is_whole=at < _MOST_SHOWN) for at, item in enumerate(wanted)]
+        )
+        return {**self._row(spec), "items": details}
+
+    async def decide(self, name: str, chosen: Sequence[str], revision: str | None, *, accept: bool) -> dict[str, Any]:
+        """Accept or reject what differs, or some of it; what was decided about, and what is left."""
+        spec = self._spec(name)
+        if self._pins.policy(spec) == "locked":
+            reason = f"server {name} is locked to {LOCK_NAME}, which alone says what is approved"
+            raise Conflict(f"{reason}. To approve what it says now: pegboard lock {name}")
+        items = self._items(spec)
+        if revision is not None and revision != _revision(items):
+            raise Conflict(f"server {name} says something else since you looked: pegboard changes show {name}")
+        wanted = self._choose(spec, items, chosen) if chosen else items
+        choose = self._choose_acceptable if accept else self._choose_rejectable
+        wanted = choose(spec, wanted, chosen)
+        by_holder: dict[str, list[DefinitionChange]] = {}
+        for item in wanted:
+            for holder in item.holders:
+                by_holder.setdefault(holder, []).append(item.change)
+        for holder, changes in by_holder.items():
+            await self._pins.decide(spec, changes, accept=accept, holder=holder)
+        ids = list(dict.fromkeys(item.change.id for item in wanted))
+        if ids:
+            verb = "accepted" if accept else "rejected"
+            logger().info(f"definitions.{verb}", server=name, count=len(ids))
+            self._audit.note(f"definition.{verb}", server=name, detail=_describe(wanted))
+            await self._discovery.review(name)
+        return {"decided": ids, **self._row(spec)}
+
+    def _choose_acceptable(self, spec: ServerSpec, items: Sequence[_Item], chosen: Sequence[str]) -> list[_Item]:
+        """What is approved: all that was not rejected before, or what is named. What hides text stays left out, and is
+        no better as the approved one."""
+        hidden = [item for item in items if not spec.allows_hidden_text and _hides(item)]
+        wanted = [item for item in items if item not in hidden and (chosen or not item.change.is_rejected)]
+        if hidden and (chosen or not wanted):
+            names = ", ".join(item.change.id for item in hidden[:_NAMED])
+            reason = f"{names} of server {spec.name} cannot be approved, and is left out: its words hide text"
+            raise Conflict(f'{reason}. The server\'s author has to fix it; "unicode": "allow" in its entry allows it')
+        return wanted
+
+    def _choose_rejectable(self, spec: ServerSpec, items: Sequence[_Item], chosen: Sequence[str]) -> list[_Item]:
+        gone = [item.change.id for item in items if item.change.said == GONE]
+        if gone and chosen:
+            raise invalid(f"{', '.join(gone[:_NAMED])} of server {spec.name} is gone: there is nothing to reject")
+        return [item for item in items if item.change.waits or (chosen and item.change.id not in gone)]
+
+    async def lock_document(self, names: Iterable[str] = ()) -> dict[str, Any]:
+        """What a lock file says of what is in force now: of a server that holds changes what is approved, of any other
+        one what it says."""
+        chosen = set(names)
+        for name in chosen:
+            self._spec(name)
+        specs = [spec for name, spec in self._specs() if not chosen or name in chosen]
+        for spec in specs:
+            await self._pins.load_approved(spec)
+        document = await asyncio.to_thread(self._write_lock, specs)
+        unseen = [spec.name for spec in specs if spec.name not in document["servers"]]
+        return {**document, "unseen": unseen}
+
+    def _write_lock(self, specs: Iterable[ServerSpec]) -> dict[str, Any]:
+        servers = {spec.name: self._lockable(spec) for spec in specs}
+        return lock_document({name: kinds for name, kinds in servers.items() if any(kinds.values())})
+
+    def _lockable(self, spec: ServerSpec) -> dict[str, dict[str, Any]]:
+        state, holds = self._pins.state(spec), self._pins.policy(spec) == "hold"
+        found: dict[str, dict[str, Any]] = {}
+        for kind in KINDS:
+            changes = state.changes.get(kind, {})
+            items = read_items(kind, state.raw.get(kind, ()), state.said.get(kind, {}))
+            said = {name: item.definition for name, item in items.items()}
+            for change in changes.values():
+                if holds or change.is_rejected:
+                    before = state.definitions.get(change.approved)
+                    if before is not None and change.what != "gone":
+                        said[change.name] = before
+                    else:
+                        said.pop(change.name, None)
+            found[kind] = {
+                name: definition
+                for name, definition in said.items()
+                if spec.allows_hidden_text or hiding_problem(definition) is None
+            }
+        return found
+
+    def _specs(self) -> list[tuple[str, ServerSpec]]:
+        return [(name, server.spec) for name, server in sorted(self._servers.by_name.items())]
+
+    def _spec(self, name: str) -> ServerSpec:
+        server = self._servers.by_name.get(name)
+        if server is None:
+            close = nearest(name[:80], self._servers.by_name, 1)
+            hint = f": did you mean {close[0]}?" if close else ""
+            raise ToolFailure(ToolErrorCode.NOT_FOUND, f"there is no server {name[:80]!r}{hint}", retryable=False)
+        return server.spec
+
+    def _items(self, spec: ServerSpec) -> list[_Item]:
+        """What differs, the same of several people's own lists once."""
+        found: dict[tuple[str, str, str], _Item] = {}
+        for holder, state in self._pins.states(spec).items():
+            for change in state.list_changes():
+                key = change.long_id, change.approved, change.said
+                found.setdefault(key, _Item(change, state)).holders.append(holder)
+        return list(found.values())
+
+    def _choose(self, spec: ServerSpec, items: Sequence[_Item], chosen: Sequence[str]) -> list[_Item]:
+        known: dict[str, str] = {}
+        for item in items:
+            for name in (item.change.long_id, *self._names(spec, item.change)):
+                if known.setdefault(name, item.change.long_id) != item.change.long_id:
+                    known[name] = ""
+        wanted: list[_Item] = []
+        for name in chosen:
+            if name not in known:
+                close = nearest(name[:80], known, 1)
+                hint = f": did you mean {close[0]}?" if close else f"; see pegboard changes show {spec.name}"
+                raise invalid(f"nothing has changed of {name[:80]!r} of server {spec.name}{hint}")
+            if not (long_id := known[name]):
+                raise invalid(f"{name[:80]!r} of server {spec.name} may be more than one thing: say tool:NAME")
+            wanted += [item for item in items if item.change.long_id == long_id and item not in wanted]
+        return wanted
+
+    def _names(self, spec: ServerSpec, change: DefinitionChange) -> tuple[str, ...]:
+        """What people call it: its own name, or a tool's name as clients know it."""
+        if change.kind != "tool":
+            return (change.id,)
+        return (change.id, f"{spec.name}__{change.name}")
+
+    def _row(self, spec: ServerSpec) -> dict[str, Any]:
+        items, states = self._items(spec), self._pins.states(spec)
+        shared = states.get("") or PinState()
+        return {
+            "server": spec.name,
+            "policy": self._pins.policy(spec),
+            "waits": self._pins.count_waiting(spec),
+            "approvedVersion": shared.pins.version,
+            "version": shared.version,
+            "revision": _revision(items),
+            "items": [_brief(self._pins, spec, item) for item in items],
+        }
+
+    def _tools_of_others(self, name: str) -> dict[str, tuple[str, Any]]:
+        return {
+            tool.original_name: (tool.server_name, tool.definition)
+            for tool in self._registry.values()
+            if tool.server_name is not None and tool.server_name != name
+        }
+
+
+def _brief(pins: Pins, spec: ServerSpec, item: _Item) -> dict[str, Any]:
+    change = item.change
+    moment = datetime.fromtimestamp(change.at, UTC).isoformat(timespec="seconds")
+    row: dict[str, Any] = {
+        "id": change.id,
+        "kind": change.kind,
+        "name": change.name,
+        "change": change.what,
+        "state": _state(pins.policy(spec), item),
+        "since": moment,
+        "version": change.version,
+        "marks": marks_of(item.state, change),
+    }
+    if change.renamed_from:
+        row["renamedFrom"] = change.renamed_from
+    if any(item.holders):
+        row["principals"] = [holder for holder in item.holders if holder]
+    return row
+
+
+def _state(policy: ChangePolicy, item: _Item) -> str:
+    """What is done about it now."""
+    if item.change.said == GONE:
+        return "gone"
+    if item.change.is_rejected:
+        return "rejected"
+    return outcome_of(item.state, item.change, policy)
+
+
+def _hides(item: _Item) -> bool:
+    said = item.state.said.get(item.change.kind, {}).get(item.change.name)
+    return said is not None and hiding_problem(said.definition) is not None
+
+
+def _detail(
+    server: str, policy: ChangePolicy, item: _Item, others: Mapping[str, tuple[str, Any]], *, is_whole: bool
+) -> dict[str, Any]:
+    change, state = item.change, item.state
+    approved = state.definitions.get(change.approved)
+    said = state.said.get(change.kind, {}).get(change.name)
+    now = None if said is None else said.definition
+    notes = [f"it is not shown among so many: pegboard changes show {server} {shlex.quote(change.id)}"]
+    if is_whole:
+        notes = [] if now is None else [*find_suspicions(now), *find_notes(server, now, others)]
+    return {
+        "id": change.id,
+        "kind": change.kind,
+        "name": change.name,
+        "change": change.what,
+        "state": _state(policy, item),
+        "since": datetime.fromtimestamp(change.at, UTC).isoformat(timespec="seconds"),
+        "version": change.version,
+        "marks": [mark for mark in marks_of(state, change) if mark not in notes],
+        **({"renamedFrom": change.renamed_from} if change.renamed_from else {}),
+        "rejected": change.is_rejected,
+        "notes": notes,
+        "diff": diff_definitions(change.kind, change.name, approved, now) if is_whole else "",
+    }
+
+
+def _revision(items: Iterable[_Item]) -> str:
+    words = sorted(f"{each.change.long_id} {each.change.said} {each.change.is_rejected}" for each in items)
+    return hashlib.sha256("\n".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:16] if words else ""
+
+
+def _describe(items: Sequence[_Item]) -> str:
+    names = [f"{item.change.id} ({item.change.said[:12] or 'gone'})" for item in items[:_NAMED]]
+    return ", ".join(names) + (f" and {len(items) - _NAMED} more" if len(items) > _NAMED else "")

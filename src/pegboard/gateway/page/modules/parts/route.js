@@ -1,0 +1,78 @@
+// Addresses within the page: `#/tools/NAME?tab=calls`. Each screen has one, so that commands can print links to it.
+import { html, useEffect, useRef, useState } from "./html.js";
+import { withQuery } from "./api.js";
+import { confirm } from "./ui.js";
+
+/** @typedef {{parts: string[], query: Record<string, string>}} Route */
+
+/** @param {string} text */
+function decode(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The address of a screen. @param {string[]} parts @param {Record<string, any>} [query] */
+export const to = (parts, query = {}) => withQuery(`#/${parts.map(encodeURIComponent).join("/")}`, query);
+
+/** A link to the screen of something. @param {string[]} parts @param {any} [words] its name, if nothing else is said */
+export const linkTo = (parts, words = parts[1]) => html`<a href=${to(parts)}>${words}</a>`;
+
+/** Go to a screen. @param {string} address @param {boolean} [replace] without a step in the browser's history */
+export function go(address, replace = false) {
+  if (!replace) location.hash = address;
+  else {
+    history.replaceState(null, "", address);
+    dispatchEvent(new HashChangeEvent("hashchange"));
+  }
+}
+
+/** Asks before what somebody has begun to write is lost. @type {(() => void) | undefined} */
+let leaving;
+
+/**
+ * Ask before leaving a screen while something is not saved.
+ * @param {boolean} isUnsaved @returns {() => void} lets go, before what is done now leads elsewhere
+ */
+export function useLeaving(isUnsaved) {
+  const holds = useRef(false);
+  holds.current = isUnsaved;
+  const letGo = () => { holds.current = false; };
+  useEffect(() => {
+    const here = location.hash;
+    const unload = (/** @type {Event} */ event) => { if (holds.current) event.preventDefault(); };
+    addEventListener("beforeunload", unload);
+    leaving = async () => {
+      const there = location.hash;
+      if (!holds.current || there === here) return;
+      history.pushState(null, "", here);
+      if (!await confirm({ title: "Leave without saving?", text: "What you wrote here would be lost.", action: "Leave" })) return;
+      letGo();
+      // Where it leads stands in the browser's history before what was put back.
+      history.back();
+    };
+    return () => {
+      removeEventListener("beforeunload", unload);
+      leaving = undefined;
+    };
+  }, []);
+  return letGo;
+}
+
+/** Where the page is. @returns {Route} */
+export function useRoute() {
+  const [hash, setHash] = useState(location.hash);
+  useEffect(() => {
+    const change = () => {
+      // It may put the address back.
+      leaving?.();
+      setHash(location.hash);
+    };
+    addEventListener("hashchange", change);
+    return () => removeEventListener("hashchange", change);
+  }, []);
+  const [path, query] = hash.replace(/^#\/?/, "").split(/\?(.*)/s);
+  return { parts: path.split("/").filter(Boolean).map(decode), query: Object.fromEntries(new URLSearchParams(query)) };
+}

@@ -1,0 +1,56 @@
+// What can be done with a server: from its row, and from its own screen.
+import { html, useState } from "./html.js";
+import { ask, part, post, remove } from "./api.js";
+import { Login, signOut } from "./login.js";
+import { go, to } from "./route.js";
+import { Button, Menu, confirm, copyText, notify, plural, Unseen } from "./ui.js";
+
+/** @param {string} name */
+const path = (name) => `servers/${part(name)}`;
+
+/** @param {string} name @param {boolean} enabled */
+export const switchServer = (name, enabled) => post(`${path(name)}/${enabled ? "enable" : "disable"}`);
+
+/** Take a server out of the config; for a while that can be undone. @param {string} name */
+export async function removeServer(name) {
+  if (!await confirm({ title: `Remove ${name}?`, text: "Its entry is taken out of the config file. You can undo that for ten minutes.", action: "Remove" })) return;
+  await remove(path(name));
+  if (location.hash.startsWith(to(["servers", name]))) go(to(["servers"]));
+  notify(`${name} was removed.`, "Undo", () => post(`${path(name)}/restore`));
+}
+
+/** @param {string} name @param {"refresh" | "restart"} what */
+export async function discover(name, what) {
+  const answer = await post(`${path(name)}/${what}`);
+  notify(`${name} has ${plural(answer.registered, "tool")}.`);
+}
+
+/** @param {string} name */
+async function copyEntry(name) {
+  const { copy } = await ask(path(name));
+  await copyText(JSON.stringify({ mcpServers: { [name]: copy } }, null, 2));
+  notify("Copied. What is secret comes from variables there.");
+}
+
+/** Buttons and a menu of a server. @param {{server: any, self: any, wide?: boolean}} props */
+export function ServerActions({ server, self, wide = false }) {
+  const [isSigningIn, setSigningIn] = useState(false);
+  const { name } = server;
+  const toggle = /** @type {[string, () => any]} */ ([server.enabled ? "Disable" : "Enable", () => switchServer(name, !server.enabled)]);
+  const items = /** @type {[string, () => any][]} */ ([
+    ["Refresh its tools", () => discover(name, "refresh")],
+    ...(self.admin ? [
+      ["Restart", () => discover(name, "restart")],
+      toggle,
+      ["Copy as JSON", () => copyEntry(name)],
+    ] : []),
+    ...(server.transport !== "stdio" ? [["Sign in", () => setSigningIn(true)], ["Sign out", () => signOut(name)]] : []),
+    ...(self.admin ? [["Remove", () => removeServer(name)]] : []),
+  ]);
+  return html`<div class="actions">
+    ${server.needsLogin && html`<${Button} kind="main" onClick=${() => setSigningIn(true)}>Sign in<${Unseen}> to ${name}<//><//>`}
+    ${wide && self.admin && html`<${Button} onClick=${toggle[1]}>${toggle[0]}<//>`}
+    <${Menu} label=${`More for ${name}`} items=${items} />
+    ${isSigningIn && html`<${Login} server=${name} onClose=${() => setSigningIn(false)} />`}
+  </div>`;
+}

@@ -1,0 +1,130 @@
+// Calls: who called what, and how it went, as it happens; and the same as numbers.
+import { html, useState } from "../parts/html.js";
+import { ask, withQuery } from "../parts/api.js";
+import { CallTable, Outcome, useCalls } from "../parts/calls.js";
+import { download } from "../parts/download.js";
+import { Entry, chooser } from "../parts/entry.js";
+import { parse, unturned, write } from "../parts/exact_json.js";
+import { useResource } from "../parts/live.js";
+import { go, linkTo, to } from "../parts/route.js";
+import { Button, Choice, Dialog, Facts, Figure, Loaded, Screen, Section, Spark, Table, Tabs, Time, count, millis, notify, plural } from "../parts/ui.js";
+
+const FILTERS = ["who", "server", "tool", "outcome", "kind", "since"];
+const OUTCOMES = ["ok", "input_required", "tool_error", "rpc_error", "timeout", "cancelled", "unavailable", "invalid", "not_found", "failed", "refused"];
+const KINDS = [["", "calls"], ["read", "reads"], ["access", "access"], ["server.*", "servers"], ["token.*", "tokens"], ["signin.*", "sign-ins"], ["*", "everything"]];
+const SPANS = [["1h", "the last hour"], ["24h", "the last day"], ["7d", "the last week"], ["30d", "the last 30 days"]];
+const TYPES = ["string", "number", "integer", "boolean", "object", "array", "null"];
+const MOST_EXPORTED = 20000;
+
+/** @param {import("../app.js").ScreenProps} props */
+export default function Calls({ query, self }) {
+  const tab = query.tab === "numbers" ? "numbers" : "list";
+  const tabs = [["list", "Calls", to(["calls"])], ["numbers", "Numbers", to(["calls"], { tab: "numbers" })]];
+  return html`<${Screen} title="Calls">
+    <${Tabs} label="Calls" at=${tab} tabs=${tabs} />
+    ${tab === "list" ? html`<${List} query=${query} self=${self} />` : html`<${Numbers} since=${query.since || "24h"} />`}
+  <//>`;
+}
+
+/** @param {any} props */
+function List({ query, self }) {
+  const filter = Object.fromEntries(FILTERS.filter((name) => query[name]).map((name) => [name, query[name]]));
+  const [isHeld, setHeld] = useState(false);
+  const [open, setOpen] = useState(/** @type {any} */ (null));
+  const { kept, rows, missed, goOn } = useCalls(filter, { isHeld, limit: 200 });
+  const choose = chooser(["calls"], filter);
+  const choice = (/** @type {string} */ label, /** @type {string} */ name, /** @type {string[][]} */ options) => html`<${Choice} label=${label} value=${filter[name]} options=${options} onChange=${choose(name)} />`;
+  const save = async () => {
+    const lines = [];
+    let cursor;
+    do {
+      const answer = await ask(withQuery("calls", { kind: "call", ...filter, limit: 1000, cursor }), { parse });
+      lines.push(...answer.records.map((record) => write(record)));
+      cursor = answer.nextCursor;
+    } while (cursor && lines.length < MOST_EXPORTED);
+    download("pegboard-calls.jsonl", `${lines.join("\n")}\n`, "application/jsonl");
+    notify(`Saved ${plural(lines.length, "record")}${cursor ? ", the newest" : ""}.`);
+  };
+  return html`<div class="filters">
+      <${Entry} label="Tool" search value=${filter.tool} placeholder="any, or git__*" onText=${choose("tool")} />
+      <${Entry} label="Server" search value=${filter.server} placeholder="any" onText=${choose("server")} />
+      ${self.admin && html`<${Entry} label="Who" search value=${filter.who} placeholder="anybody" onText=${choose("who")} />`}
+      ${choice("Outcome", "outcome", [["", "any"], ...OUTCOMES.map((each) => [each, each.replaceAll("_", " ")])])}${choice("Kind", "kind", KINDS)}${choice("Since", "since", [["", "ever"], ...SPANS])}
+      <${Button} onClick=${() => { if (isHeld) goOn(); setHeld(!isHeld); }} aria-pressed=${isHeld}>${isHeld ? (missed ? `Go on (${count(missed)} new)` : "Go on") : "Pause"}<//>
+      <${Button} onClick=${save}>Export as JSON lines<//>
+    </div>
+    <${Loaded} of=${kept}>${() => html`<${CallTable} caption="Calls, the newest first" rows=${rows} onOpen=${setOpen} empty="No calls that fit." />`}<//>
+    ${open && html`<${Details} call=${open} onClose=${() => setOpen(null)} />`}`;
+}
+
+/** Whether a record has values, or only the types of arguments. @param {any} given */
+const hasValues = (given) => given && Object.values(given).some((value) => !TYPES.includes(value));
+
+/** @param {any} given */
+const json = (given) => html`<pre dir="ltr" tabindex="0">${unturned(write(given, "  "))}</pre>`;
+
+/** @param {{call: any, onClose: () => void}} props */
+function Details({ call, onClose }) {
+  // The stream tells less than the audit keeps.
+  const found = useResource(call.id ? null : withQuery("calls", { tool: call.tool, since: "1h", limit: 500 }), [], parse);
+  const record = call.id ? call : (found.data?.records.find((each) => each.trace === call.trace) ?? call);
+  const { at, principal, client, server, tool, kind, outcome, detail, ms, arguments: kept, resultBytes } = record;
+  const given = hasValues(kept) ? write(kept) : undefined;
+  return html`<${Dialog} title=${tool ?? kind} onClose=${onClose} wide>
+    <${Facts} facts=${[
+      ["When", html`<${Time} at=${at} /> <span class="faint">${at}</span>`],
+      ["Who", principal?.name],
+      ["Client", client],
+      ["Server", server],
+      ["Outcome", outcome && html`<${Outcome} outcome=${outcome} />`],
+      ["Remark", detail],
+      ["Took", ms && millis(ms)],
+      ["Arguments", kept && json(kept)],
+      ["Result", resultBytes && `${resultBytes} bytes`],
+    ].filter(([, said]) => said)} />
+    <details><summary>More</summary>${json(record)}</details>
+    ${kind === "call" && !given && html`<p class="faint">With <code>${'"pegboard": {"audit": {"arguments": "values"}}'}</code> in the config, arguments are kept and a call can be repeated from here.</p>`}
+    <div class="actions end">${tool && html`<a class="button" href=${to(["tools", tool], { arguments: given })}>${given ? "Repeat with changes" : "Open the tool"}</a>`}
+      <${Button} kind="main" onClick=${onClose}>Close<//></div>
+  <//>`;
+}
+
+/** @param {{since: string}} props */
+function Numbers({ since }) {
+  const stats = useResource(withQuery("stats", { since }), ["call", "tools"]);
+  return html`<div class="filters"><${Choice} label="Since" value=${since} options=${SPANS} onChange=${(event) => go(to(["calls"], { tab: "numbers", since: event.target.value }), true)} /></div>
+    <${Loaded} of=${stats}>${(data) => (data.recorded ? html`<${Plots} data=${data} /><${Rows} data=${data} />` : html`<p class="empty">Calls are not recorded: the audit is off in the config.</p>`)}<//>`;
+}
+
+/** How many errors there were, seen if any. @param {{errors?: number}} row */
+const errors = ({ errors: number = 0 }) => (number ? html`<span class="bad">${count(number)}</span>` : "0");
+
+/** @param {{data: any}} props */
+export function Plots({ data }) {
+  const { total, points } = data;
+  const pick = (/** @type {string} */ name) => points.map((point) => point[name] ?? null);
+  return html`<div class="cards small">
+    <${Figure} title="Calls" value=${count(total.calls)}><${Spark} values=${pick("calls")} marks=${pick("errors")} label=${`${plural(total.calls, "call")} over time, ${plural(total.errors, "error")}`} /><//>
+    <${Figure} title="Errors" value=${errors(total)}><${Spark} values=${[]} marks=${pick("errors")} label=${`${plural(total.errors, "error")} over time`} /><//>
+    <${Figure} title="Half are faster than" value=${millis(total.p50)}><${Spark} values=${pick("p50")} label="p50 over time" /><//>
+    <${Figure} title="99 % are faster than" value=${millis(total.p99)}><${Spark} values=${pick("p99")} label="p99 over time" /><//>
+  </div>${data.cut && html`<p class="faint">There were more calls than could be looked at; the newest count.</p>`}`;
+}
+
+/** @param {{data: any}} props */
+function Rows({ data }) {
+  const numbers = [
+    ["Calls", (row) => count(row.calls ?? 0), "number"],
+    ["Errors", errors, "number"],
+    ["p50", (row) => millis(row.p50), "number"],
+    ["p99", (row) => millis(row.p99), "number"],
+  ];
+  const name = (/** @type {string} */ place) => (["Name", (row) => linkTo([place, row.name]), "title"]);
+  const cost = [
+    ["Tools", (row) => (row.tools ? count(row.tools) : "–"), "number"],
+    ["Tokens", (row) => (row.tools ? count(row.tokens) : "–"), "number"],
+  ];
+  const keyOf = (row) => row.name;
+  return html`<${Section} title="By server"><${Table} caption="Calls by server" columns=${[name("servers"), ...numbers, ...cost]} rows=${[...data.servers].sort((a, b) => (b.calls ?? 0) - (a.calls ?? 0))} keyOf=${keyOf} shown=${50} /><//>
+    <${Section} title="By tool"><${Table} caption="Calls by tool" columns=${[name("tools"), ...numbers]} rows=${data.tools} keyOf=${keyOf} shown=${50} empty="No calls yet." /><//>`;
+}

@@ -1,0 +1,1 @@
+"""The results toolset: what was left out of large results."""

@@ -1,0 +1,175 @@
+"""`changes …` and `lock`, with a gateway that runs and without one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forking import warm_start
+from harness import serving, write_config
+from pins.shifting import ShiftingServer, tool
+
+TEXT = {"type": "string"}
+BUY = tool("buy", "Buys something.", what=TEXT)
+CHANGED = tool("buy", "Buys <IMPORTANT> \u05d0 \x1b[31mthings.", what=TEXT, more=TEXT)
+SELL = tool("sell", "Sells something.")
+
+
+class Shop:
+    """A config with the server, and commands of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.server = ShiftingServer(folder / "said.json")
+        self.server.say(BUY)
+        self.config = folder / "pegboard.json"
+        self.is_running = False
+        self.configure(changes="hold")
+
+    def configure(self, **own: Any) -> None:
+        """Write the config, and wait until it is in force."""
+        write_config(self.config, {"shop": {**self.server.entry, "unicode": "allow"}}, **own)
+        while self.is_running and self.data("changes", "show", "shop")["policy"] != own["changes"]:
+            # The gateway looks at its config twice a second.
+            pass
+
+    def run(self, *words: str, code: int = 0) -> str:
+        """What a command prints, and says beside it."""
+        command = [*warm_start(), *words, "--config", str(self.config)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+        return done.stdout + done.stderr
+
+    def data(self, *words: str) -> Any:
+        """The same for programs."""
+        command = [*warm_start(), *words, "--json", "--config", str(self.config)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        return json.loads(done.stdout)["data"]
+
+    def tools(self) -> dict[str, str]:
+        """What clients are served, with its description."""
+        names = [row["name"] for row in self.data("tools", "--server", "shop")["tools"]]
+        return {name: self.data("describe", name)["description"] for name in names}
+
+
+@pytest.fixture(params=["running", "alone"])
+def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Shop]:
+    """With a gateway that runs, or without one."""
+    shop = Shop(tmp_path)
+    if request.param == "alone":
+        shop.run("refresh")
+        yield shop
+        return
+    with serving(shop.config):
+        shop.is_running = True
+        shop.run("refresh")
+        yield shop
+
+
+def test_from_a_change_to_its_approval(shop: Shop) -> None:
+    """List it, look at it, accept it; nothing that a server says steers the terminal."""
+    assert "No server says anything else" in shop.run("changes")
+    shop.server.say(CHANGED, SELL)
+    shop.run("refresh")
+    listed = shop.run("changes")
+    assert "shop" in listed
+    assert "changes show --config" in listed
+    shown = shop.run("changes", "show", "shop", "buy")
+    assert '-  "description": "Buys something.",' in shown
+    assert "\\u001b[31mthings" in shown
+    assert '+      "more": {' in shown
+    assert 'it says "<IMPORTANT>"' in shown
+    assert "\x1b" not in shown
+    assert "Sells" not in shown
+    assert shop.tools() == {"shop__buy": "Buys something."}
+    assert "sell: accepted" in shop.run("changes", "accept", "shop", "sell")
+    assert sorted(shop.tools()) == ["shop__buy", "shop__sell"]
+    assert "buy: accepted" in shop.run("changes", "accept", "shop", "--all")
+    assert shop.tools()["shop__buy"] == CHANGED["description"]
+    assert shop.data("changes") == {"servers": []}
+
+
+def test_a_rejection_is_quiet(shop: Shop) -> None:
+    """It is still to be seen, and waits for nobody."""
+    shop.server.say(CHANGED)
+    shop.run("refresh")
+    assert "buy: rejected" in shop.run("changes", "reject", "shop")
+    (row,) = shop.data("changes")["servers"]
+    assert (row["waits"], row["items"][0]["state"]) == (0, "rejected")
+    assert shop.tools() == {"shop__buy": "Buys something."}
+
+
+def test_what_cannot_be_is_said(shop: Shop) -> None:
+    """A server or a tool that there is not, and options that contradict each other."""
+    assert "did you mean shop?" in shop.run("changes", "show", "shopp", code=2)
+    assert "nothing has changed of 'buy'" in shop.run("changes", "accept", "shop", "buy", code=2)
+    assert "contradict" in shop.run("changes", "accept", "shop", "buy", "--all", code=2)
+
+
+def test_doctor_tells_of_what_waits(shop: Shop) -> None:
+    """With the command that shows it."""
+    shop.server.say(CHANGED)
+    shop.run("refresh")
+    said = shop.run("doctor")
+    assert "1 definition differs from what is approved" in said
+    assert "changes show --config" in said
+
+
+@pytest.mark.scenario("changes: A lock file is the only truth")
+def test_a_lock_file_is_the_only_truth(shop: Shop) -> None:
+    """What it has is served, whatever the server says and whoever accepts; written anew, it has the new."""
+    shop.configure(changes="tell")
+    assert "1 definition of 1 server." in shop.run("lock")
+    lock = json.loads((shop.config.parent / "pegboard.lock.json").read_text())
+    assert [packed["definition"] for packed in lock["servers"]["shop"]["tool"]] == [BUY]
+    shop.configure(changes="locked")
+    shop.server.say(CHANGED, SELL)
+    shop.run("refresh")
+    assert shop.tools() == {"shop__buy": "Buys something."}
+    assert "is locked to pegboard.lock.json" in shop.run("call", "shop__sell", code=4)
+    assert "pegboard lock" in shop.run("changes", "accept", "shop", code=2)
+    said = shop.run("lock")
+    assert "tool buy changed" in said
+    assert "tool sell is new" in said
+
+
+@pytest.mark.scenario("changes: A lock file is the only truth")
+def test_a_lock_file_that_cannot_be_used_approves_nothing(tmp_path: Path) -> None:
+    """Missing, broken, of another format, or with a definition that was edited by hand."""
+    shop = Shop(tmp_path)
+    file = tmp_path / "pegboard.lock.json"
+    shop.configure(changes="tell")
+    shop.run("refresh")
+    shop.run("lock")
+    good = file.read_text()
+    shop.configure(changes="locked")
+    assert list(shop.tools()) == ["shop__buy"]
+    for bad in (None, "{", '{"format": 99}', '{"format": 1, "servers": []}', good.replace("Buys", "Sells")):
+        if bad is None:
+            file.unlink()
+        else:
+            file.write_text(bad)
+        assert shop.tools() == {}, bad
+        if bad in (None, "{"):
+            assert "locked servers have no tools" in shop.run("doctor", code=4)
+
+
+def test_a_part_of_a_lock_file_is_written_anew(tmp_path: Path) -> None:
+    """Those of other servers stay as they are."""
+    shop = Shop(tmp_path)
+    other = ShiftingServer(tmp_path / "other.json")
+    other.say(SELL)
+    entries = {"shop": shop.server.entry, "other": other.entry}
+    write_config(shop.config, entries)
+    shop.run("refresh")
+    shop.run("lock")
+    other.say(tool("sell", "Sells everything."))
+    shop.server.say(tool("buy", "Buys everything."))
+    shop.run("refresh")
+    said = shop.run("lock", "shop")
+    assert "shop: tool buy changed" in said
+    assert "other" not in said

@@ -1,0 +1,59 @@
+"""A server that says what a file says at the moment, over stdio: `python shifting.py FILE`.
+
+The file is JSON: `version`, `instructions`, `tools`, `prompts`, `templates`, `resources`; lists in `broken` are
+refused. A call answers with the arguments it was given, as text.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+LISTS = {
+    "tools/list": ("tools", "tools"),
+    "prompts/list": ("prompts", "prompts"),
+    "resources/list": ("resources", "resources"),
+    "resources/templates/list": ("templates", "resourceTemplates"),
+}
+
+
+def answer(message: dict[str, Any], said: dict[str, Any]) -> dict[str, Any] | None:
+    """The result of a request; `None` for what is not known here."""
+    method, params = message["method"], message.get("params") or {}
+    if method == "initialize":
+        hello: dict[str, Any] = {
+            "protocolVersion": params["protocolVersion"],
+            "capabilities": {"tools": {}, "prompts": {}, "resources": {}},
+            "serverInfo": {"name": "shifting", "version": said.get("version", "1")},
+        }
+        if "instructions" in said:
+            hello["instructions"] = said["instructions"]
+        return hello
+    if method in LISTS:
+        key, field = LISTS[method]
+        if key in said.get("broken", ()):
+            return None
+        return {field: said.get(key, [])}
+    if method == "tools/call":
+        return {"content": [{"type": "text", "text": json.dumps(params.get("arguments"))}]}
+    if method == "prompts/get":
+        return {"messages": []}
+    return {} if method == "ping" else None
+
+
+def main(file: Path) -> None:
+    """Answer line by line."""
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "id" not in message or "method" not in message:
+            continue
+        result = answer(message, json.loads(file.read_text("utf-8")))
+        error = {"code": -32601, "message": f"{message['method']} is not known"}
+        reply = {"error": error} if result is None else {"result": result}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **reply}), flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
