@@ -26,9 +26,10 @@ SOURCE = str(Path(pegboard.__file__).parent)
 BEGIN, END = "<!-- the walk of a call: written by tests/test_walk.py -->\n```\n", "```\n<!-- end of the walk -->"
 WIDTH = 120
 # What a plain call passes through, at most: this may become less, and has to have a reason to become more. The last was
-# that a call which names a kept result is no plain one, and that a large message is put together as it comes. Before it
-# came the door: whether the call's principal is still let in, and whether the call is recorded.
-MAX_MODULES, MAX_FUNCTIONS = 30, 109
+# that a call which names a kept result is no plain one. Before it came the door: whether the call's principal is still
+# let in, and whether the call is recorded.
+MAX_MODULES, MAX_FUNCTIONS = 29, 107
+ENTRANCE = ("gateway/bounds", "data_received")
 
 Walk = list[tuple[str, str]]
 
@@ -41,7 +42,10 @@ async def trace(work: Callable[[], Awaitable[Any]]) -> Walk:
         code = frame.f_code
         if event == "call" and code.co_filename.startswith(SOURCE) and not code.co_qualname.endswith(">"):
             module = code.co_filename[len(SOURCE) + 1 : -3]
-            walk.setdefault((module, code.co_qualname.rpartition(".")[2] or code.co_qualname))
+            step = (module, code.co_qualname.rpartition(".")[2] or code.co_qualname)
+            # Not what is still done for the call before.
+            if walk or step == ENTRANCE:
+                walk.setdefault(step)
 
     sys.setprofile(profile)
     try:

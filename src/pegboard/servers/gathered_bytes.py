@@ -22,7 +22,10 @@ class GatheredBytes:
     def add(self, part: bytes) -> None:
         """Take the next part; small ones become one, since each costs more than its bytes."""
         self.size += len(part)
-        if self._buffer is not None:
+        if self.size == len(part):
+            # Most messages come in one.
+            self._parts = [part]
+        elif self._buffer is not None:
             self._buffer.write(part)
         elif self.size > LARGE:
             self._buffer = BytesIO()

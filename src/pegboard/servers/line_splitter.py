@@ -25,12 +25,18 @@ class LineSplitter:
     def feed(self, data: bytes) -> Iterator[object]:
         """Take the next bytes of the stream, in small steps."""
         first, end, rest = data.partition(b"\n")
-        if first:
-            self._take(first)
-        if not end:
-            return
-        yield from self._finish()
+        if end and not self._size and len(first) <= self.limit:
+            # The usual: a whole line.
+            yield from self._pass_on(first)
+        else:
+            if first:
+                self._take(first)
+            if not end:
+                return
+            yield from self._finish()
         yield None
+        if not rest:
+            return
         *lines, last = rest.split(b"\n")
         for line in filter(None, lines):
             self._take(line)
@@ -66,6 +72,8 @@ class LineSplitter:
             head, tail, self._head, self._tail = self._head, self._tail, b"", b""
             self.giant(head, tail, size)
             return ()
-        whole = self._line.take()
+        return self._pass_on(self._line.take())
+
+    def _pass_on(self, whole: bytes) -> Iterable[object]:
         # Blanks alone are no line. To strip a large one would copy it.
         return self.line(whole) if whole[:_KEPT_OF_A_GIANT].strip() or whole.strip() else ()

@@ -164,8 +164,7 @@ class FastPath:
         """Send a call on its way to the server."""
         if tool.marked:
             return Decline.HEADER_ARGUMENTS
-        server = self._board.servers.get(tool.server_name or "")
-        if server is not None and _may_have_handle(params, takes_results=server.spec.result_handles):
+        if _may_have_handle(params) and self._has_handle(params, tool):
             return Decline.RESULT_ARGUMENTS
         if self._board.audit.is_strict and self._board.audit.problem is not None:
             return Decline.AUDIT
@@ -189,6 +188,15 @@ class FastPath:
         if is_traced():
             begun = _trace(begun, client, request, params, tool.name)
         return _insist(self._board.audit, begun, client, request) if self._board.audit.is_strict else begun
+
+    def _has_handle(self, params: CallParams, tool: RegisteredTool) -> bool:
+        """Whether a kept result may be among the arguments; for a server that takes none, only as they are mostly
+        written: there it is help, and not a promise."""
+        server = self._board.servers.get(tool.server_name or "")
+        if server is None or not isinstance(params.arguments, raw_json.Raw):
+            return False
+        arguments = bytes(params.arguments)
+        return may_have_handle(arguments) if server.spec.result_handles else names_result(arguments)
 
     def _start_limited(
         self, client: Client, params: CallParams, tool: RegisteredTool, meta: bytes | None
@@ -360,14 +368,12 @@ def _is_quick(tool: Tool) -> bool:
     return tool.quick and not isinstance(tool, RelayingTool)
 
 
-def _may_have_handle(params: CallParams, *, takes_results: bool) -> bool:
-    """Whether a kept result may be among the arguments; for a server that takes none, only as they are mostly written:
-    there it is help, and not a promise."""
+def _may_have_handle(params: CallParams) -> bool:
+    """Whether the arguments have a sign that a handle is never without. Most have none, and every call asks."""
     if not isinstance(params.arguments, raw_json.Raw):
         return False
     arguments = bytes(params.arguments)
-    # Most have no such sign, and to look for that is thirty times as fast.
-    return may_have_handle(arguments) if takes_results else b"$" in arguments and names_result(arguments)
+    return b"$" in arguments or b"\\u00" in arguments
 
 
 _SAME = b"the same"
