@@ -95,8 +95,10 @@ def visiting(context: BrowserContext, url: str) -> Generator[Visit]:
 
 @contextlib.contextmanager
 def gateway(folder: Path, servers: Mapping[str, Any], **own: Any) -> Generator[str]:
-    """A gateway with these servers, and its address."""
+    """A gateway with these servers, and its address. What it keeps is its own, whatever else the module starts."""
+    folder.mkdir(parents=True, exist_ok=True)
     own = {"expose": "auto", "toolsets": ["discovery", "memory", "chats", "tasks"], **own}
+    own.setdefault("storage", f"sqlite:{folder / 'storage.db'}")
     config = write_config(folder / "pegboard.json", servers, **own)
     with serving(config) as (_, mcp):
         yield mcp.removesuffix("/mcp")

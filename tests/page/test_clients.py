@@ -181,6 +181,7 @@ def test_choices_are_in_the_preview_and_in_the_address(visit: Visit, home: Path,
     assert servers(home / ".claude.json")["pegboard"]["url"] == f"{visit.url}/mcp/team"
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("Undone.")).to_be_visible()
+    page.get_by_role("button", name="Dismiss").click()
     assert servers(home / ".claude.json").keys() == {"same", "other"}
     page.get_by_role("checkbox", name="Take out its servers").uncheck()
     project = tmp_path / "项目"

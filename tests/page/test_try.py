@@ -408,15 +408,18 @@ def test_what_may_destroy_is_asked_once_more(context: BrowserContext, url: str) 
         expect(page.get_by_text("toy:look")).to_be_visible()
 
 
-def test_progress_is_seen_and_a_call_is_cancelled(context: BrowserContext, url: str) -> None:
+def test_progress_is_seen_and_a_call_is_cancelled(context: BrowserContext, url: str, tmp_path: Path) -> None:
     """Numbers and words as they come; its server hears that nobody waits any more."""
     with visiting(context, url) as visit:
-        arguments = quote('{"steps": 3, "pause": 0.7}')
+        arguments = quote(json.dumps({"steps": 3, "gates": str(tmp_path)}))
         page = visit.open(f"tools/toy__progress?arguments={arguments}")
         call(page)
         page.get_by_role("button", name="Call it").click()
-        expect(page.get_by_role("progressbar")).to_have_attribute("max", "3")
-        expect(page.get_by_text("2 of 3 · step 2")).to_be_visible()
+        for step in (1, 2):
+            (tmp_path / str(step)).touch()
+            expect(page.get_by_text(f"{step} of 3 · step {step}")).to_be_visible()
+            expect(page.get_by_role("progressbar")).to_have_attribute("max", "3")
+        (tmp_path / "3").touch()
         expect(page.get_by_text("3 steps, token given")).to_be_visible()
         expect(page.get_by_role("progressbar")).to_have_count(0)
         page = visit.open("tools/v__talk")
@@ -737,6 +740,7 @@ def test_one_signs_in_where_a_tool_needs_it(context: BrowserContext, tmp_path: P
             page.get_by_role("button", name="More for guarded").click()
             page.get_by_role("menuitem", name="Sign in").click()
             _sign_in(context, page)
+            expect(page.get_by_role("checkbox", name="Choose echo", exact=True)).to_be_visible()
             rest(f"{address}/api/servers/guarded/login", "DELETE")
             page = visit.open("tools/guarded__echo")
             page.locator(".attention").get_by_role("button", name="Sign in").click()

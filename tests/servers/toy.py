@@ -82,6 +82,13 @@ RICH_RESULT: Message = {
 }
 
 
+def wait_for_file(path: str) -> None:
+    """Until somebody makes it, for half a minute at most."""
+    deadline = time.monotonic() + 30
+    while not os.path.exists(path) and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
 @dataclass
 class Settings:
     """What a toy is like."""
@@ -676,8 +683,10 @@ class Toy(Resources, Prompts, Logging, Odd):
 
     def tool_progress(self, arguments: Message, params: Message, request_id: Any, send: Send) -> Message:
         token = (params.get("_meta") or {}).get("progressToken")
-        steps = arguments.get("steps", 3)
+        steps, gates = arguments.get("steps", 3), arguments.get("gates")
         for step in range(1, steps + 1):
+            if gates is not None:
+                wait_for_file(os.path.join(gates, str(step)))
             if token is not None:
                 said = {
                     "progressToken": token,

@@ -1,6 +1,7 @@
 // The parts that every screen is made of.
 import { html, useEffect, useId, useRef, useState } from "./html.js";
 import { ApiError } from "./api.js";
+import { focusWithin } from "./focus.js";
 import { cut, drawn } from "./exact_json.js";
 import { useConnection } from "./live.js";
 
@@ -262,7 +263,8 @@ export function Tabs({ tabs, at, label }) {
 }
 
 /**
- * A button that opens a list of things to do. Arrow keys move in it, Escape closes it.
+ * A button that opens a list of things to do. Arrow keys move in it, Escape closes it. The list has the focus as soon as
+ * it is there (an effect would come later): whoever types fast means what is in it.
  * @param {{label: string, items: [string, () => any][]}} props
  */
 export function Menu({ label, items }) {
@@ -272,7 +274,6 @@ export function Menu({ label, items }) {
   const buttons = () => /** @type {HTMLElement[]} */ ([...(box.current?.querySelectorAll("[role=menuitem]") ?? [])]);
   useEffect(() => {
     if (!isOpen) return undefined;
-    buttons()[0]?.focus();
     const close = (/** @type {Event} */ event) => { if (!box.current?.contains(/** @type {Node} */ (event.target))) setOpen(false); };
     document.addEventListener("pointerdown", close);
     return () => document.removeEventListener("pointerdown", close);
@@ -289,7 +290,7 @@ export function Menu({ label, items }) {
   };
   return html`<div class="menu-box" ref=${box} onKeyDown=${isOpen ? move : undefined}>
     <button type="button" ref=${opener} aria-haspopup="menu" aria-expanded=${isOpen} aria-label=${label} title=${label} onClick=${() => setOpen(!isOpen)}>⋯</button>
-    ${isOpen && html`<div class="menu-list" role="menu" aria-label=${label}>${items.map(([words, act]) => html`<button type="button" role="menuitem" tabindex="-1"
+    ${isOpen && html`<div class="menu-list" role="menu" aria-label=${label} ref=${focusWithin}>${items.map(([words, act]) => html`<button type="button" role="menuitem" tabindex="-1"
       onClick=${() => { setOpen(false); opener.current?.focus(); attempt(act); }}>${words}</button>`)}</div>`}
   </div>`;
 }
