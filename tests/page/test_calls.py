@@ -275,6 +275,9 @@ def test_calls_as_numbers(context: BrowserContext, url: str) -> None:
         visit.check_accessible()
         by_server.get_by_role("link", name="one", exact=True).click()
         expect(page.get_by_role("heading", level=1, name="one")).to_be_visible()
+        for place in ("servers/one?tab=calls", "tools/one__fails"):
+            visit.open(place)
+            expect(page.get_by_role("img", name=re.compile("^[1-9].* over time, [1-9].* error"))).to_be_visible()
 
 
 def test_without_an_audit_the_page_says_so(context: BrowserContext, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 // Calls: who called what, and how it went, as it happens; and the same as numbers.
 import { html, useState } from "../parts/html.js";
 import { ask, withQuery } from "../parts/api.js";
-import { CallTable, Outcome, useCalls } from "../parts/calls.js";
+import { CallTable, LatestCalls, Outcome, useCalls } from "../parts/calls.js";
 import { download } from "../parts/download.js";
 import { Entry, chooser } from "../parts/entry.js";
 import { parse, unturned, write } from "../parts/exact_json.js";
@@ -99,8 +99,16 @@ function Numbers({ since }) {
 /** How many errors there were, seen if any. @param {{errors?: number}} row */
 const errors = ({ errors: number = 0 }) => (number ? html`<span class="bad">${count(number)}</span>` : "0");
 
+/** The calls of one server or tool: how they went over time, and the latest. @param {{of: "server" | "tool", name: string}} props */
+export function CallsOf({ of, name }) {
+  const filter = /** @type {Record<string, string>} */ ({ [of]: name });
+  const stats = useResource(withQuery("stats", filter), (fact) => fact.kind === "call" && fact.data[of] === name);
+  return html`<${Loaded} of=${stats}>${(data) => data.total.calls > 0 && html`<${Plots} data=${data} />`}<//>
+    <${LatestCalls} filter=${filter} of=${name} most=${50} all="All of its calls" />`;
+}
+
 /** @param {{data: any}} props */
-export function Plots({ data }) {
+function Plots({ data }) {
   const { total, points } = data;
   const pick = (/** @type {string} */ name) => points.map((point) => point[name] ?? null);
   return html`<div class="cards small">

@@ -1,13 +1,12 @@
 // One server: its tools, what else it offers, its entry, its log, its calls.
 import { html, useEffect, useRef, useState } from "../parts/html.js";
 import { ask, part, patch, withQuery } from "../parts/api.js";
-import { LatestCalls } from "../parts/calls.js";
 import { useFacts, useResource } from "../parts/live.js";
 import { to, useLeaving } from "../parts/route.js";
 import { ServerActions, discover, switchServer } from "../parts/server_actions.js";
 import { permit } from "../parts/tool_actions.js";
 import { speaks, useReason } from "./servers.js";
-import { Plots } from "./calls.js";
+import { CallsOf } from "./calls.js";
 import { Changed } from "./changes.js";
 import { Button, Field, Find, Form, Loaded, Mark, Prose, Screen, Section, State, Table, Tabs, Time, count, millis, notify, plural, toggled, Unseen } from "../parts/ui.js";
 
@@ -30,7 +29,7 @@ export default function Server({ parts, query, self }) {
     ${tab === "tools" ? html`<${Tools} data=${data} self=${self} />`
     : tab === "offers" ? html`<${Offers} data=${data} />`
       : tab === "config" ? html`<${Config} data=${data} onSaved=${server.set} />`
-        : tab === "log" ? html`<${Log} name=${name} />` : html`<${Calls} name=${name} />`}`}<//><//>`;
+        : tab === "log" ? html`<${Log} name=${name} />` : html`<${CallsOf} of="server" name=${name} />`}`}<//><//>`;
 }
 
 /** What is wrong with a server, and what can be done about it. @param {{data: any, self: any}} props */
@@ -185,11 +184,4 @@ function Log({ name }) {
   const shown = (lines ?? []).filter((line) => line.text.toLowerCase().includes(words.toLowerCase()));
   return html`<${Find} value=${words} onInput=${(event) => setWords(event.target.value)} />
     ${lines === null ? html`<p class="loading">Reading …</p>` : shown.length ? html`<pre class="log" ref=${box} tabindex="0" aria-label=${`Log of ${name}`}>${shown.map((line) => html`<div key=${line.number} class=${line.source === "pegboard" ? "faint" : ""}><${Time} at=${line.time} clock /> ${line.source === "pegboard" ? "— " : ""}${line.text}\n</div>`)}</pre>` : html`<p class="empty">Nothing was written yet.</p>`}`;
-}
-
-/** @param {{name: string}} props */
-function Calls({ name }) {
-  const stats = useResource(withQuery("stats", { server: name }), (fact) => fact.kind === "call" && fact.data.server === name);
-  return html`<${Loaded} of=${stats}>${(data) => html`<${Plots} data=${data} />`}<//>
-    <${LatestCalls} filter=${{ server: name }} of=${name} most=${50} all="All of its calls" />`;
 }

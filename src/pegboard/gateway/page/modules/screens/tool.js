@@ -3,7 +3,6 @@ import { html, useEffect, useRef, useState } from "../parts/html.js";
 import { part } from "../parts/api.js";
 import { Ask } from "../parts/ask.js";
 import { callTool } from "../parts/call.js";
-import { LatestCalls } from "../parts/calls.js";
 import { Draft, cut, drafts, drawn, isObject, parse, read, withMembers, write } from "../parts/exact_json.js";
 import { useResource } from "../parts/live.js";
 import { Login } from "../parts/login.js";
@@ -15,6 +14,7 @@ import { switchServer } from "../parts/server_actions.js";
 import { ToolActions, permit } from "../parts/tool_actions.js";
 import { Tree } from "../parts/tree.js";
 import { Button, Copy, Facts, Loaded, Mark, Problem, Prose, Screen, Section, State, confirm, count } from "../parts/ui.js";
+import { CallsOf } from "./calls.js";
 import { Changed } from "./changes.js";
 
 // What an address may hold.
@@ -30,7 +30,7 @@ export default function Tool({ parts, query, self }) {
   return html`<${Screen} title=${tool.data?.name ?? name} actions=${actions}><${Loaded} of=${tool}>${(data) => html`
     <${About} tool=${data} />
     <${Try} key=${query.arguments} tool=${data} given=${query.arguments} self=${self} />
-    <${LatestCalls} filter=${{ tool: data.name }} of=${data.name} most=${20} all="All of its calls" />`}<//><//>`;
+    <${CallsOf} of="tool" name=${data.name} />`}<//><//>`;
 }
 
 /** Why a tool is not there, and for admins what to do about it. @param {{name: string, of: import("../parts/live.js").Resource<any>, self: any}} props */
