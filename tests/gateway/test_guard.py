@@ -85,6 +85,17 @@ def test_a_foreign_host_is_refused_on_every_bind(bind: str) -> None:
         assert refusal(host, bind=bind) == 0
 
 
+def test_localhost_is_no_name_of_ours_where_others_have_its_other_address() -> None:
+    """A page of theirs would have our origin; an address is us alone."""
+    guard = Guard(no_app, hosts=AllowedHosts("127.0.0.1", has_localhost=False))
+    for host, status in {"localhost:7420": 421, "x.localhost": 421, "127.0.0.1:7420": 0, "[::1]": 0}.items():
+        headers = [(b"host", host.encode())]
+        answer = guard.refusal(
+            {"method": "GET", "path": "/", "scheme": "http", "http_version": "1.1", "headers": headers}
+        )
+        assert (0 if answer is None else answer.status_code) == status
+
+
 def test_the_machines_own_names_are_ours_only_beyond_loopback() -> None:
     """On a local network anybody can answer for them, and a loopback address is reached without."""
     short = socket.gethostname().partition(".")[0]

@@ -53,6 +53,8 @@ _SENTENCES = {
     "audit.lost": "records of the audit were lost ({records}): {reason}",
     "audit.pruned": "old records of the audit were taken out",
     "audit.recovered": "calls are recorded again",
+    "localhost.taken": "{reason}. It has pages at http://localhost, too, so {remark}",
+    "localhost.failed": "{reason}",
     "storage.failed": "the storage cannot be used now: {reason}",
     "storage.recovered": "the storage works again",
     "session.ended.for.another": "too many sessions ({sessions}): the one idle for longest was ended for a new one",

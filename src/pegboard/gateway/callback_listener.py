@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import socket
 
 import uvicorn
@@ -17,13 +16,11 @@ from pegboard.gateway.bounds import BoundedProtocol, Connections, protocol_for
 from pegboard.gateway.embedded_server import EmbeddedServer
 from pegboard.gateway.guard import Guard
 from pegboard.gateway.hosts import AllowedHosts
-from pegboard.gateway.listen import listen_on
+from pegboard.gateway.listen import PortInUseError, listen_on, listen_on_twin
 from pegboard.gateway.oauth_callback import CallbackPage
 from pegboard.version import VERSION
 
 _LOOPBACK = "127.0.0.1"
-# There may be no IPv6 on this machine.
-_NO_IPV6 = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 # Seconds for a page that is on its way to a browser.
 _GRACE = 2
 
@@ -77,10 +74,11 @@ def _listen_everywhere(port: int, identity: str) -> list[socket.socket]:
     """Browsers take `localhost` for either loopback address, so nobody else may have the port on the other one."""
     first = listen_on(_LOOPBACK, port, identity)
     try:
-        return [first, listen_on("::1", first.getsockname()[1], identity)]
+        twin = listen_on_twin(first, identity)
     except OSError as exc:
         # Where any port will do, the address names the one that we have.
-        if exc.errno in _NO_IPV6 or (not port and exc.errno == errno.EADDRINUSE):
+        if not port and isinstance(exc, PortInUseError):
             return [first]
         first.close()
         raise
+    return [first] if twin is None else [first, twin]

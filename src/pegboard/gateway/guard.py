@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pegboard.gateway.hosts import AllowedHosts
-from pegboard.host_names import split_host
+from pegboard.host_names import is_loopback_name, split_host
 from pegboard.protocol.message import MAX_BODY
 from pegboard.result import ToolError, ToolErrorCode, ToolResult
 
@@ -68,8 +68,10 @@ class Guard:
         parts, server = split_host(host.decode("latin-1")), scope.get("server")
         if parts is not None and self._hosts.admits(parts[0], server[0] if server else None):
             return None
-        reason = f"Host {host.decode('latin-1')[:200]!r} is not this gateway"
-        return refusal_response(421, f"{reason}; `serve --allow-host NAME` and pegboard.hosts allow other names")
+        advice = "`serve --allow-host NAME` and pegboard.hosts allow other names"
+        if parts is not None and is_loopback_name(parts[0]):
+            advice = "another program has its port at the other address of localhost; `pegboard status` has the address"
+        return refusal_response(421, f"Host {host.decode('latin-1')[:200]!r} is not this gateway; {advice}")
 
 
 def _csrf_refusal(scope: Scope, headers: _Headers, pages: frozenset[str]) -> JSONResponse | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterable
 
-from pegboard.host_names import host_name, is_loopback_name
+from pegboard.host_names import host_name, is_loopback, is_loopback_name
 
 _EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104  it is told apart, not bound
 
@@ -17,7 +17,9 @@ _EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104  it is told apart, n
 class AllowedHosts:
     """Loopback, the address we listen on, what was configured, and beyond loopback this machine's own names."""
 
-    def __init__(self, bind: str, configured: Iterable[str] = ()) -> None:
+    def __init__(self, bind: str, configured: Iterable[str] = (), *, has_localhost: bool = True) -> None:
+        # Whether `localhost` is us at each of its addresses.
+        self._has_localhost = has_localhost
         # Nobody needs the machine's names to reach a loopback address, and on a local network anybody can answer for
         # them (mDNS, LLMNR, NetBIOS): a page that lives under one of them would be let in.
         own = () if is_loopback_name(host_name(bind)) else machine_names()
@@ -33,7 +35,9 @@ class AllowedHosts:
 
     def admits(self, name: str, address: str | None) -> bool:
         """Whether a name, in its one spelling, is ours; `address` is ours that the connection came in on."""
-        if is_loopback_name(name) or name in self._names:
+        if is_loopback_name(name):
+            return self._has_localhost or is_loopback(name)
+        if name in self._names:
             return True
         if address is not None and name == host_name(address):
             return True

@@ -48,7 +48,7 @@ from pegboard.gateway.fastpath.uvicorn_protocol import FastPathProtocol
 from pegboard.gateway.garbage import short_collections
 from pegboard.gateway.guard import Guard, refusal_response
 from pegboard.gateway.hosts import AllowedHosts
-from pegboard.gateway.listen import local_address
+from pegboard.gateway.listen import PortInUseError, listen_on_twin, local_address
 from pegboard.gateway.login_desk import LoginDesk
 from pegboard.gateway.mcp import McpHandlers
 from pegboard.gateway.oauth_callback import CALLBACK, LOOPBACK_CALLBACK, CallbackPage
@@ -89,6 +89,8 @@ class HttpGateway:
         host: str,
         allowed: Sequence[str] = (),
         reach: Reach = _THIS_MACHINE,
+        *,
+        has_localhost: bool = True,
     ) -> None:
         self.board = board
         self.config = ConfigFile(board, config_path)
@@ -101,7 +103,7 @@ class HttpGateway:
         self._sessions = 0
         board.serves_others = reach.beyond_loopback
         self._pin_watch = PinWatch(board.pins, board.review_definitions)
-        hosts = AllowedHosts(host, (*board.settings.hosts, *allowed))
+        hosts = AllowedHosts(host, (*board.settings.hosts, *allowed), has_localhost=has_localhost)
         self.authenticator = Authenticator(
             lambda: board.settings,
             self.token,
@@ -311,7 +313,8 @@ async def serve(
 ) -> None:
     """Serve until a signal says stop; `UnprotectedError` where nobody could tell who comes."""
     reach = Reach(not is_loopback_name(str(listener.getsockname()[0])), insecure)
-    front = HttpGateway(board, config_path, host, allowed, reach)
+    sockets, has_localhost = _take_localhost(listener, identity(config_path))
+    front = HttpGateway(board, config_path, host, allowed, reach, has_localhost=has_localhost)
     stopping, hurrying = asyncio.Event(), asyncio.Event()
 
     def stop() -> None:
@@ -322,7 +325,7 @@ async def serve(
         async with board, short_collections():
             server = EmbeddedServer(uvicorn_config(front))
             async with front.running():
-                serving = asyncio.get_running_loop().create_task(server.serve(sockets=[listener]))
+                serving = asyncio.get_running_loop().create_task(server.serve(sockets=sockets))
                 url = local_address(host, listener.getsockname()[1])
                 with _announce(config_path, front.announcement(url)):
                     ready(url, front.authenticator)
@@ -333,6 +336,20 @@ async def serve(
             # Clients' streams have ended with their sessions: nothing is left to wait for.
             server.should_exit = True
             await serving
+
+
+def _take_localhost(listener: socket.socket, config: str) -> tuple[list[socket.socket], bool]:
+    """What to listen on, and whether `localhost` is us alone."""
+    try:
+        twin = listen_on_twin(listener, config)
+    except PortInUseError as exc:
+        logger().warning("localhost.taken", reason=exc.strerror, remark="requests to the name localhost are refused")
+        return [listener], False
+    except OSError as exc:
+        # Whoever else may not have it either.
+        logger().warning("localhost.failed", reason=exc.strerror)
+        return [listener], True
+    return [listener] if twin is None else [listener, twin], True
 
 
 def uvicorn_config(front: HttpGateway) -> uvicorn.Config:

@@ -14,6 +14,10 @@ _LIMIT = 2.0
 _MOST_TRIED = 50
 # What is bound to every address is reached at one of them.
 _WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104  it is told apart, not bound
+# What else is `localhost`, where we listen here; `::` takes both.
+_TWINS = {"127.0.0.1": "::1", "0.0.0.0": "::1", "::1": "127.0.0.1"}  # noqa: S104  as above
+# There may be no IPv6 on this machine.
+_NO_SUCH_ADDRESS = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 
 
 class PortInUseError(OSError):
@@ -44,6 +48,20 @@ def listen_on(host: str, port: int, config: str | None = None) -> socket.socket:
         raise OSError(exc.errno, f"{where}: {exc.strerror}") from None
     listener.setblocking(False)
     return listener
+
+
+def listen_on_twin(listener: socket.socket, config: str | None = None) -> socket.socket | None:
+    """The same port at the other loopback address, if there is one: browsers take `localhost` for either, so whoever
+    has the other one has pages of the same origin as ours. `PortInUseError` if somebody has it."""
+    host, port = listener.getsockname()[:2]
+    if (twin := _TWINS.get(host)) is None:
+        return None
+    try:
+        return listen_on(twin, port, config)
+    except OSError as exc:
+        if exc.errno in _NO_SUCH_ADDRESS:
+            return None
+        raise
 
 
 def _sharing(system: str) -> int:
