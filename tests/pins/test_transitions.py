@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pegboard.config import ServerSpec
@@ -136,6 +136,8 @@ class History:
 @pytest.mark.scenario("changes: Nothing that is held is served without a decision")
 @settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 @given(first=st.tuples(versions, versions), history=st.lists(steps, max_size=12))
+# What was rejected is not served where changes are told either.
+@example(first=(0, None), history=[("say", (1, None)), ("reject", ("buy",)), ("policy", "tell")])
 def test_nothing_held_is_served_without_a_decision(first: tuple[int | None, ...], history: list[Any]) -> None:
     """Whatever a server says in whichever order, and whatever is decided, set and started anew in between."""
 
