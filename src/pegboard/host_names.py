@@ -34,6 +34,15 @@ def is_loopback_name(name: str) -> bool:
     return name == "localhost" or name.endswith(".localhost") or (bool(name) and is_loopback(name))
 
 
+def is_ip_address(host: str) -> bool:
+    """Whether this is an address, and no name."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 def host_problem(text: str) -> str | None:
     """Why a text cannot be an allowed host, or `None`."""
     parts = split_host(text.removeprefix("*."))

@@ -325,6 +325,10 @@ def test_an_address_and_the_options_of_other_programs_are_read() -> None:
         ("mcpServers:\n  a:\n    command: y\n  a:\n    command: z\n", 4, 'the key "a" stands twice'),
         ("one line\nand another", 1, "neither JSON, TOML, YAML nor one command"),
         ("npx 'open", 1, "it has a quote that is never closed"),
+        ("mcp.linear.app/mcp", 1, "is it an address? Put https:// before it: https://mcp.linear.app/mcp"),
+        ("localhost:3000", 1, "is it an address? Put https:// before it: https://localhost:3000"),
+        ("ftp://example.com/mcp", 1, "ftp: is no address of a server: that begins with https:// or http://"),
+        ("https://github.com/github/github-mcp-server", 1, "this is a web page: paste the snippet that stands there"),
         ("cursor://anysphere.cursor-deeplink/mcp/install?name=x&config=%%%", 1, "neither JSON nor base64"),
         ("vscode:mcp/install?nothing", 1, "not a JSON object"),
         ('{"name": "io.x/y", "packages": []}', 1, "pegboard add --from"),
@@ -681,6 +685,9 @@ def test_mcp_remote_with_more_than_an_address_stays_a_command(raw: dict[str, Any
         ("node dist/index.js", "index"),
         ("https://api.githubcopilot.com/mcp/", "githubcopilot"),
         ("http://localhost:3000/mcp", "localhost"),
+        ("http://127.0.0.1:3000/mcp", "local_3000"),
+        ("http://[::1]/mcp", "local"),
+        ("https://192.168.1.20:8443/mcp", "server_192.168.1.20_8443"),
     ],
 )
 def test_a_server_without_a_name_gets_one(line: str, name: str) -> None:

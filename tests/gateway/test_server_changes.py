@@ -51,12 +51,13 @@ async def test_pasted_text_is_checked_and_nothing_written(tmp_path: Path) -> Non
             "mine": {"command": "x", "env": {"TOKEN": SECRET}, "trust": True},
             "again": toy(),
             "me": {"url": "http://127.0.0.1:7420/mcp"},
+            "self": {"url": gateway.mcp},
             "bad": {"comand": "x"},
         }
         status, data = await send(http, "POST", "/api/servers/check", {"text": json.dumps({"mcpServers": servers})})
         assert status == 200
         outcomes = {row["name"]: row["outcome"] for row in data["servers"]}
-        assert outcomes == {"mine_2": "renamed", "again": "same", "me": "skipped"}
+        assert outcomes == {"mine_2": "renamed", "again": "same", "me": "skipped", "self": "skipped"}
         assert data["servers"][0]["entry"] == {"command": "x", "env": {"TOKEN": "[redacted]"}}
         assert data["servers"][0]["leftOut"] == [{"key": "trust", "reason": "approval stays with the client"}]
         assert [each["name"] for each in data["unreadable"]] == ["bad"]

@@ -7,11 +7,19 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pegboard.client_configs.reading import UnreadableText
 
 _URL = re.compile(r"https?://\S+")
+# A drive of Windows has one letter.
+_OTHER_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
+_BARE_ADDRESS = re.compile(
+    r"(?:[\w-]+\.)+[A-Za-z]{2,}(?::\d+)?/\S*|(?:localhost|(?:\d{1,3}\.){3}\d{1,3})(?::\d+(?:/\S*)?|/\S*)"
+)
+# Where packages are read about.
+_WEB_PAGES = re.compile(r"https?://(?:www\.)?(?:github\.com|gitlab\.com|npmjs\.com|pypi\.org)/.*")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*[:=]\s*(.*)", re.DOTALL)
 _PROGRAM = re.compile(r"[\w.@~$/\\:{}+-]+")
@@ -72,7 +80,10 @@ def split_words(line: str) -> list[str]:
 
 def _plain_command(words: list[str]) -> dict[str, Any]:
     if len(words) == 1 and _URL.fullmatch(words[0]):
+        if _WEB_PAGES.fullmatch(words[0]):
+            raise UnreadableText("this is a web page: paste the snippet that stands there")
         return {"url": words[0]}
+    _refuse_address(words[0])
     env: dict[str, str] = {}
     if words[0] == "env":
         words = words[1:]
@@ -82,6 +93,14 @@ def _plain_command(words: list[str]) -> dict[str, Any]:
     if not words or not _PROGRAM.fullmatch(words[0]) or words[0].endswith(":"):
         raise UnreadableText("it is neither JSON, TOML, YAML, a link nor a command")
     return _command(words, env)
+
+
+def _refuse_address(word: str) -> None:
+    """An address that would count as a program."""
+    if scheme := _OTHER_SCHEME.match(word):
+        raise UnreadableText(f"{scheme[1]}: is no address of a server: that begins with https:// or http://")
+    if _BARE_ADDRESS.fullmatch(word) and not Path(word).exists():
+        raise UnreadableText(f"is it an address? Put https:// before it: https://{word}")
 
 
 def _command(words: list[str], env: Mapping[str, str]) -> dict[str, Any]:

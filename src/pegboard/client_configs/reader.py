@@ -19,6 +19,7 @@ from pegboard.client_configs.mcp_remote import open_mcp_remote
 from pegboard.client_configs.reading import ConfigReading, ForeignServer, TextOrigin, UnreadableEntry, UnreadableText
 from pegboard.client_configs.sections import FoundEntry, find_entries
 from pegboard.exactjson import as_object, is_well_formed
+from pegboard.host_names import is_ip_address, is_loopback
 
 _MOST_SERVERS, _MOST_OF_A_LINK = 1000, 100_000
 _VERSION = re.compile(r"(?<=.)@[^/]*\Z|[=<>~!].*\Z")
@@ -157,9 +158,13 @@ def suggest_name(entry: Mapping[str, Any]) -> str:
     """A name for a server that has none: its package's, its program's, or its host's."""
     if "url" in entry:
         try:
-            host = urlsplit(str(entry["url"])).hostname or ""
+            host, port = (parts := urlsplit(str(entry["url"]))).hostname or "", parts.port
         except ValueError:
-            host = ""
+            host, port = "", None
+        if is_ip_address(host):
+            # A part of an address says nothing.
+            place = "local" if is_loopback(host) else f"server_{host}"
+            return f"{place}_{port}" if port else place
         parts = [part for part in host.split(".")[:-1] if part not in {"mcp", "www", "api"}]
         return (parts[-1] if parts else host) or "server"
     words = [str(word) for word in (*entry.get("args", ()), entry.get("command", ""))]

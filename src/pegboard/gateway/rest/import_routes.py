@@ -6,7 +6,7 @@ Only for the user that the gateway runs as: they read that user's files.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -21,7 +21,7 @@ from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.operations import TEXT, list_of, object_with, operation, with_body
 from pegboard.gateway.rest.params import check_query
 from pegboard.gateway.rest.responses import Created, members_of
-from pegboard.gateway.rest.server_routes import PLAN, server_rows_of
+from pegboard.gateway.rest.server_routes import PLAN, own_ports, server_rows_of
 from pegboard.names import fold_server_name
 from pegboard.result import invalid
 
@@ -33,7 +33,7 @@ _SERVERS = "Instead of names: the file and the name of each, as the list has the
 
 async def _find_servers(rest: Rest, request: Request) -> Any:
     check_query(request, ())
-    plan = await asyncio.to_thread(_plan, rest, _port(request), _all)
+    plan = await asyncio.to_thread(_plan, rest, own_ports(request), _all)
     return await asyncio.to_thread(plan.to_dict)
 
 
@@ -42,7 +42,7 @@ async def _import(rest: Rest, request: Request) -> Any:
     if len(body) > 1:
         raise invalid("names or servers, not both")
     try:
-        plan = await asyncio.to_thread(_plan, rest, _port(request), _choice(body))
+        plan = await asyncio.to_thread(_plan, rest, own_ports(request), _choice(body))
     except UnknownNameError as exc:
         raise invalid(f"{''.join(body)}: {exc}") from None
     await rest.config.add_all(plan.entries)
@@ -76,15 +76,9 @@ def _all(reading: ConfigReading) -> ConfigReading:
     return reading
 
 
-def _port(request: Request) -> int | None:
-    """Our own port: an entry that leads to it is Pegboard itself."""
-    server: tuple[str, int] | None = request.scope.get("server")
-    return None if server is None else server[1]
-
-
-def _plan(rest: Rest, port: int | None, select: Callable[[ConfigReading], ConfigReading]) -> ImportPlan:
+def _plan(rest: Rest, ports: Collection[int], select: Callable[[ConfigReading], ConfigReading]) -> ImportPlan:
     reading = select(read_clients(CLIENTS, this_place(None), with_project=False))
-    return plan_import(reading, rest.config.entries(), ports=() if port is None else (port,))
+    return plan_import(reading, rest.config.entries(), ports=ports)
 
 
 ROUTES = (

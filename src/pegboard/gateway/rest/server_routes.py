@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -145,7 +145,7 @@ async def _refresh(rest: Rest, request: Request) -> Any:
 
 
 async def _check(rest: Rest, request: Request) -> Any:
-    plan = await _plan(rest, await members_of(request, _CHECK))
+    plan = await _plan(rest, request, await members_of(request, _CHECK))
     return await asyncio.to_thread(plan.to_dict)
 
 
@@ -155,7 +155,7 @@ async def _add(rest: Rest, request: Request) -> Any:
         return await _add_one(rest, request, body)
     if "entry" in body or "force" in body:
         raise invalid("text stands alone, or with name: entry and force are for one server")
-    plan = await _plan(rest, body)
+    plan = await _plan(rest, request, body)
     if not plan.entries and not plan.servers:
         raise invalid("; ".join(map(str, plan.unreadable)))
     await rest.config.add_all(plan.entries)
@@ -211,23 +211,29 @@ async def _restore(rest: Rest, request: Request) -> Any:
     return await _row(rest, request, name)
 
 
-async def _plan(rest: Rest, body: Mapping[str, Any]) -> ImportPlan:
+async def _plan(rest: Rest, request: Request, body: Mapping[str, Any]) -> ImportPlan:
     text, name = body.get("text"), body.get("name")
     if not isinstance(text, str) or not isinstance(name, (str, type(None))):
         raise invalid("text must be a text, and so must name")
     if len(text) > _MOST_CHARACTERS:
         raise invalid(f"text has more than {_MOST_CHARACTERS:,} characters: pegboard import reads longer files")
     # A long text takes its time, in which others are served.
-    return await asyncio.to_thread(_read_plan, rest, text, name)
+    return await asyncio.to_thread(_read_plan, rest, text, name, own_ports(request))
 
 
-def _read_plan(rest: Rest, text: str, name: str | None) -> ImportPlan:
+def own_ports(request: Request) -> tuple[int, ...]:
+    """Our own port: an entry that leads to it is Pegboard itself."""
+    server: tuple[str, int] | None = request.scope.get("server")
+    return () if server is None else (server[1],)
+
+
+def _read_plan(rest: Rest, text: str, name: str | None, ports: Collection[int]) -> ImportPlan:
     reading = no_servers(read_text(text, PASTED), PASTED)
     if name is not None and len(reading.servers) == 1:
         reading = replace(reading, servers=(replace(reading.servers[0], name=name),))
     elif name is not None and reading.servers:
         raise invalid(f"name is for one server, and the text has {len(reading.servers)}")
-    return plan_import(reading, rest.config.entries())
+    return plan_import(reading, rest.config.entries(), ports=ports)
 
 
 async def server_rows_of(rest: Rest, request: Request, names: Sequence[str]) -> dict[str, Any]:
