@@ -568,3 +568,17 @@ def test_members_of_an_entry_are_changed_in_place(path: Path) -> None:
     with pytest.raises(ConfigError, match="must be a number of seconds"):
         change_server(path, "git", {"timeout": "soon"})
     assert path.read_text("utf-8") == before
+
+
+def test_a_plain_list_of_tools_still_lets_only_those_through_when_more_is_said(path: Path) -> None:
+    """It stands for `allow`; what is added to it is taken out again, and another list replaces it."""
+    change_server(path, "git", {"tools": ["look", "read"]})
+    change_server(path, "git", {"timeout": 7})
+    assert (find_entry(path, "git") or {})["tools"] == ["look", "read"]
+    change_server(path, "git", {"tools": {"deny": ["read"]}})
+    assert (find_entry(path, "git") or {})["tools"] == {"allow": ["look", "read"], "deny": ["read"]}
+    change_server(path, "git", {"tools": {"deny": None}})
+    assert (find_entry(path, "git") or {})["tools"] == {"allow": ["look", "read"]}
+    change_server(path, "git", {"tools": ["look"]})
+    change_server(path, "git", {"tools": {"deny": None}})
+    assert (find_entry(path, "git") or {})["tools"] == {"allow": ["look"]}

@@ -108,6 +108,13 @@ def test_plain_arguments_are_shown(args: list[str]) -> None:
     assert hide_values(entry) == with_variables(entry, "one") == entry
 
 
+@pytest.mark.parametrize("tools", [["look", "read_*"], []])
+def test_a_plain_list_of_tools_is_shown_as_those_that_are_let_through(tools: list[str]) -> None:
+    """Whoever adds to what is shown adds to that."""
+    entry = {"command": "true", "tools": tools}
+    assert hide_values(entry) == with_variables(entry, "one") == {"command": "true", "tools": {"allow": tools}}
+
+
 def test_an_entry_is_shown_in_our_words() -> None:
     """Under our keys; of a variable that it is set and where it comes from, without what stands for it."""
     entry = {

@@ -33,6 +33,13 @@ def with_own_keys(members: Mapping[str, Any]) -> dict[str, Any]:
     return own
 
 
+def with_own_tools(members: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of an entry with its `tools` in our shape: a plain list, as other clients write it, names those that
+    are let through."""
+    tools = members.get("tools")
+    return {**members, "tools": {"allow": tools}} if isinstance(tools, list) else dict(members)
+
+
 def place_of(key: str, members: Mapping[str, Any]) -> str:
     """Under which key an entry has what Pegboard reads by this one."""
     own = next((own for own, aliases in ALIASES.items() if key in aliases), key)

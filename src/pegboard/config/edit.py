@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from pegboard.config import jsonc
-from pegboard.config.aliases import place_of, with_own_keys
+from pegboard.config.aliases import place_of, with_own_keys, with_own_tools
 from pegboard.config.backup import keep_backup
 from pegboard.config.file import read_file
 from pegboard.config.foreign_shape import SECTIONS, foreign_shape
@@ -73,6 +73,9 @@ def change_server(path: Path, name: str, changes: Mapping[str, object], *, needs
         section, given = _entry(path, text, name)
         current = as_object(_root(text)[section][given]) or {}
         placed = {place_of(key, current): value for key, value in changes.items()}
+        if as_object(placed.get("tools")) is not None and (own := with_own_tools(current)) != current:
+            # What a plain list lets through would be lost with it.
+            text, current = jsonc.set_value(text, (section, given, "tools"), own["tools"]), own
         return _check_added(_merge_patch(text, (section, given), current, placed), path, [name])
 
     _rewrite(path, change, needs_trust=needs_trust, is_private=has_secret(changes))

@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from pegboard.config.aliases import with_own_keys
+from pegboard.config.aliases import with_own_keys, with_own_tools
 from pegboard.config.masking import is_secret_name, is_switch
 from pegboard.config.oauth_spellings import OAUTH_KEYS, OAUTH_SECRETS
 from pegboard.config.secrets import display_args, hide_secrets, is_credential
@@ -127,7 +127,7 @@ _PATTERNS = frozenset({"allow", "deny", "readOnly"})
 def hide_values(entry: Mapping[str, Any]) -> dict[str, Any]:
     """The entry in Pegboard's words: of variables and headers only that they are set and from where, and what else may
     be secret hidden."""
-    own = with_own_keys(entry)
+    own = with_own_tools(with_own_keys(entry))
     shown = _hide_others(own)
     for key in ("env", "headers"):
         if own.get(key) is not None:
@@ -139,7 +139,7 @@ def hide_values(entry: Mapping[str, Any]) -> dict[str, Any]:
 def with_variables(entry: Mapping[str, Any], server: str) -> dict[str, Any]:
     """The entry to be used elsewhere: what may be secret comes from variables there. What means nothing to Pegboard is
     left out."""
-    own = with_own_keys(entry)
+    own = with_own_tools(with_own_keys(entry))
     known = _TEXTS | _PLAIN | {"args", "url", "oauth"}
     numbers = count(1)
     made: dict[str, Any] = {
@@ -203,7 +203,7 @@ def _hide_plain(key: str, value: Any) -> Any:
     if key in {"tools", "keywords"}:
         members = as_object(value)
         if members is None:
-            return value if key == "tools" and _are_texts(value) else REDACTED
+            return value if key == "tools" and isinstance(value, str) else REDACTED
         return {
             name: each if _are_texts(each) and (key == "keywords" or name in _PATTERNS) else REDACTED
             for name, each in members.items()
@@ -214,7 +214,8 @@ def _hide_plain(key: str, value: Any) -> Any:
 
 
 def _are_texts(value: Any) -> bool:
-    return isinstance(value, str) or all(isinstance(each, str) for each in as_list(value) or [None])
+    texts = as_list(value)
+    return isinstance(value, str) or (texts is not None and all(isinstance(each, str) for each in texts))
 
 
 def _hide_sign_in(key: str, value: Any) -> Any:
