@@ -133,11 +133,38 @@ async def test_an_entry_is_changed_in_place_and_removed(tmp_path: Path) -> None:
         assert (entries(gateway), dict(gateway.board.servers)) == ({}, {})
 
 
+async def test_a_change_is_for_the_entry_that_was_read(tmp_path: Path) -> None:
+    """Two people deny tools at once: whoever is later is told, rather than that the other's change is lost."""
+    async with rest(tmp_path, {"one": toy()}) as (http, gateway):
+        read = (await send(http, "GET", "/api/servers/one"))[1]["digest"]
+        status, row = await send(http, "PATCH", "/api/servers/one", {"tools": {"deny": ["echo"]}, "digest": read})
+        assert (status, row["digest"] != read, "digest" in entries(gateway)["one"]) == (200, True, False)
+        assert row["digest"] == (await send(http, "GET", "/api/servers/one"))[1]["digest"]
+        before = gateway.config.read_bytes()
+        for changes in ({"tools": {"deny": ["pid"]}}, {"tools": {"deny": None}}):
+            status, said = await send(http, "PATCH", "/api/servers/one", {**changes, "digest": read})
+            assert (status, "has changed since you read it" in said) == (409, True)
+            assert gateway.config.read_bytes() == before
+        undo = {"tools": None, "digest": row["digest"]}
+        status, undone = await send(http, "PATCH", "/api/servers/one", undo)
+        assert (status, undone["digest"], entries(gateway)["one"]) == (200, read, toy())
+        assert (await send(http, "PATCH", "/api/servers/one", {"timeout": 7, "digest": None}))[0] == 200
+
+
+async def test_a_digest_is_for_admins(tmp_path: Path) -> None:
+    """As the entry is, of which it tells."""
+    async with rest(tmp_path, {"one": toy()}) as (http, gateway):
+        weak = await gateway.token("weak")
+        assert "digest" not in (await send(http, "GET", "/api/servers/one", **weak))[1]
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "said"),
     [
         ("POST", "/api/servers", {}, 400, "name and entry are needed"),
         ("POST", "/api/servers", {"name": " ", "entry": {}}, 400, "name and entry are needed"),
+        ("PATCH", "/api/servers/one", {"digest": 7, "timeout": 7}, 400, "digest must be a text"),
+        ("PATCH", "/api/servers/one", {"digest": "x"}, 400, "there is nothing to change"),
         ("POST", "/api/servers", {"name": "x", "entry": []}, 400, "name and entry are needed"),
         ("POST", "/api/servers", {"name": "x", "entry": {}}, 400, "needs a command or a url"),
         ("POST", "/api/servers", {"name": "x", "entry": {"comand": "y"}}, 400, "did you mean command"),

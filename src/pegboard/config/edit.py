@@ -7,6 +7,8 @@ what came from outside trusted too.
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import os
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -23,7 +25,13 @@ from pegboard.config.literal_secrets import has_secret
 from pegboard.config.locate import trust_store
 from pegboard.config.lock import alone_with
 from pegboard.config.read import check_trust, decode, parse_settings
-from pegboard.config.settings import ConfigError, ConfigWriteError, ServerExistsError, UnknownServerError
+from pegboard.config.settings import (
+    ConfigError,
+    ConfigWriteError,
+    EntryChangedError,
+    ServerExistsError,
+    UnknownServerError,
+)
 from pegboard.exactjson import as_object
 from pegboard.names import fold_server_name, nearest
 
@@ -66,19 +74,34 @@ def add_servers(
     return _rewrite(path, change, needs_trust=needs_trust, is_private=secret, is_new_file=is_new_file, with_backup=True)
 
 
-def change_server(path: Path, name: str, changes: Mapping[str, object], *, needs_trust: bool = False) -> None:
-    """Change an entry as JSON Merge Patch (RFC 7396) says: what is left out stays, `None` takes out."""
+def change_server(
+    path: Path, name: str, changes: Mapping[str, object], *, digest: str | None = None, needs_trust: bool = False
+) -> str:
+    """Change an entry as JSON Merge Patch (RFC 7396) says: what is left out stays, `None` takes out. With the digest of
+    the entry that the change was made for, another one is left as it is. Gives the digest of what is there now."""
+    after = ""
 
     def change(text: str) -> str:
+        nonlocal after
         section, given = _entry(path, text, name)
         current = as_object(_root(text)[section][given]) or {}
+        if digest is not None and digest != entry_digest(current):
+            raise EntryChangedError(f'the entry of "{name}" has changed since you read it; nothing was written')
         placed = {place_of(key, current): value for key, value in changes.items()}
         if as_object(placed.get("tools")) is not None and (own := with_own_tools(current)) != current:
             # What a plain list lets through would be lost with it.
             text, current = jsonc.set_value(text, (section, given, "tools"), own["tools"]), own
-        return _check_added(_merge_patch(text, (section, given), current, placed), path, [name])
+        text = _check_added(_merge_patch(text, (section, given), current, placed), path, [name])
+        after = entry_digest(as_object(_root(text)[section][given]) or {})
+        return text
 
     _rewrite(path, change, needs_trust=needs_trust, is_private=has_secret(changes))
+    return after
+
+
+def entry_digest(entry: Mapping[str, Any]) -> str:
+    """A short name for what an entry says, however it is written."""
+    return hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()
 
 
 def _merge_patch(text: str, place: tuple[str, ...], current: Mapping[str, Any], changes: Mapping[str, object]) -> str:

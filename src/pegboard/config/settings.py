@@ -40,6 +40,10 @@ class UnknownServerError(ConfigError):
     """There is no server of that name in the config."""
 
 
+class EntryChangedError(ConfigError):
+    """The entry of a server is another than the one that a change was made for."""
+
+
 class ServerExistsError(ConfigError):
     """There is another server of that name in the config."""
 

@@ -118,9 +118,11 @@ class ConfigFile:
         """Write several new servers into the file in one step."""
         await self._change(lambda: add_servers(self.path, entries, needs_trust=self._needs_trust))
 
-    async def change(self, name: str, members: Mapping[str, Any]) -> None:
-        """Set members of a server's entry."""
-        await self._change(lambda: change_server(self.path, name, members, needs_trust=self._needs_trust))
+    async def change(self, name: str, members: Mapping[str, Any], digest: str | None) -> str:
+        """Set members of a server's entry, if it is still the one with this digest; gives its digest afterwards."""
+        return await self._change(
+            lambda: change_server(self.path, name, members, digest=digest, needs_trust=self._needs_trust)
+        )
 
     async def remove(self, name: str) -> RemovedEntry:
         """Take a server out of the file."""

@@ -12,14 +12,14 @@ from starlette.requests import Request
 from pegboard.catalog.server_tools import ServerTools
 from pegboard.clients.client import Client
 from pegboard.clients.endpoint import endpoint_of
-from pegboard.config.edit import find_entry
+from pegboard.config.edit import entry_digest, find_entry
 from pegboard.config.hidden_values import hide_values, with_variables
 from pegboard.exactjson import as_object, dump
 from pegboard.gateway.rest import rows
 from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.operations import OBJECT, TEXT, Schema, list_of, operation, path_parameter
 from pegboard.gateway.rest.params import check_query
-from pegboard.gateway.rest.server_routes import SERVER, server_name
+from pegboard.gateway.rest.server_routes import DIGEST, SERVER, server_name
 from pegboard.names import compose
 from pegboard.servers.connection_key import is_per_user
 from pegboard.tool import BYTES_A_TOKEN, RegisteredTool
@@ -51,6 +51,7 @@ _DETAIL: Schema = {
         **{kind: {**list_of(OBJECT), "description": "What it offers, without its contents."} for kind in _KINDS},
         "instructions": TEXT,
         "entry": {**OBJECT, "description": "Its entry in the config; of a secret, that it is set. For admins."},
+        "digest": DIGEST,
         "copy": {**OBJECT, "description": "The same to be used elsewhere, with variables for secrets. For admins."},
         "offers": {**list_of(_TOOL), "description": "Every tool that it has, those that are denied too. For admins."},
     },
@@ -92,7 +93,9 @@ def _brief(item: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 async def _internals(rest: Rest, name: str) -> dict[str, Any]:
     entry = find_entry(rest.config.path, name)
-    own = {} if entry is None else {"entry": hide_values(entry), "copy": with_variables(entry, name)}
+    own: dict[str, Any] = {}
+    if entry is not None:
+        own = {"entry": hide_values(entry), "digest": entry_digest(entry), "copy": with_variables(entry, name)}
     return {**own, "offers": await _every_tool(rest, name)}
 
 

@@ -17,7 +17,7 @@ from pegboard.client_configs.reading import PASTED
 from pegboard.clients.endpoint import endpoint_of
 from pegboard.config.aliases import ALL_ALIASES, with_own_keys
 from pegboard.config.read import KEYS
-from pegboard.config.settings import CHANGE_POLICIES, ServerExistsError, Transport
+from pegboard.config.settings import CHANGE_POLICIES, EntryChangedError, ServerExistsError, Transport
 from pegboard.exactjson import as_object
 from pegboard.gateway.rest import rows
 from pegboard.gateway.rest.api_route import ApiRoute
@@ -93,6 +93,10 @@ PLAN = {
     "required": ["servers", "unreadable"],
     "properties": {"servers": list_of(OBJECT), "unreadable": list_of(OBJECT)},
 }
+DIGEST: Schema = {**TEXT, "description": "Of its entry in the config: another entry has another one. For admins."}
+_CHANGED: Schema = {**SERVER, "properties": {**(as_object(SERVER["properties"]) or {}), "digest": DIGEST}}
+_SEEN: Schema = {**TEXT, "description": "Of the entry that the change is for: if it is another by now, it is a 409."}
+_CHANGE: Schema = {"type": "object", "properties": {"digest": _SEEN}}
 _ADDED = object_with("added", list_of(SERVER), servers=list_of(OBJECT), unreadable=list_of(OBJECT))
 
 
@@ -184,11 +188,16 @@ async def _add_one(rest: Rest, request: Request, body: Mapping[str, Any]) -> Any
 async def _change(rest: Rest, request: Request) -> Any:
     name = server_name(rest, request)
     members = await body_of(request)
+    if not isinstance(digest := members.pop("digest", None), (str, type(None))):
+        raise invalid("digest must be a text")
     _check_members(members)
     if not members:
         raise invalid("there is nothing to change: send the keys of the entry that are to be set, null takes one out")
-    await rest.config.change(name, members)
-    return await _row(rest, request, name)
+    try:
+        after = await rest.config.change(name, members, digest)
+    except EntryChangedError as exc:
+        raise Conflict(str(exc)) from None
+    return {**await _row(rest, request, name), "digest": after}
 
 
 async def _remove(rest: Rest, request: Request) -> Any:
@@ -311,8 +320,8 @@ ROUTES = (
         "/api/servers/{name}",
         _change,
         with_body(
-            operation("Change a server's entry; null takes a key out (JSON Merge Patch)", SERVER, _NAME),
-            OBJECT,
+            operation("Change a server's entry; null takes a key out (JSON Merge Patch)", _CHANGED, _NAME),
+            _CHANGE,
             required=True,
             example={"timeout": 60},
         ),
