@@ -54,7 +54,7 @@ class ConfiguredServers:
         # What a server says or asks outside of any request is the relay's business.
         self.on_notification, self.on_request = relay.forward_notification, relay.forward_request
         # Tools of disabled servers: not there for clients, but still to be shown to people.
-        self._shelved: dict[str, tuple[RegisteredTool, ...]] = {}
+        self._shelved: dict[str, dict[str, RegisteredTool]] = {}
         self._reaper = OrphanReaper()
         self._tasks = TaskSet()
         # Who has the credentials of servers that one signs in to.
@@ -112,15 +112,25 @@ class ConfiguredServers:
     def tool_count(self, name: str) -> int:
         """How many tools of a server are known, whether it is enabled or not."""
         known = self._registry.server(name)
-        return len(known.tools) if known is not None else sum(map(self._gate.permits, self._shelved.get(name, ())))
+        return len(known.tools) if known is not None else len(self.list_shelved(name))
 
     def iter_shelved(self) -> Iterator[RegisteredTool]:
         """The tools of disabled servers, as far as the config lets them through."""
-        return (tool for tools in self._shelved.values() for tool in tools if self._gate.permits(tool))
+        return (tool for tools in self._shelved.values() for tool in tools.values() if self._gate.permits(tool))
+
+    def list_shelved(self, server: str) -> list[RegisteredTool]:
+        """The tools of one disabled server."""
+        return [tool for tool in self._shelved.get(server, {}).values() if self._gate.permits(tool)]
+
+    def find_shelved(self, name: str) -> RegisteredTool | None:
+        """The tool of this name of a disabled server."""
+        known = (tools.get(name) for tools in self._shelved.values())
+        return next((tool for tool in known if tool is not None and self._gate.permits(tool)), None)
 
     def has_shelved(self, server: str, name: str, wanted: Filter) -> bool:
         """Whether a disabled server has a tool of this name that passes a filter."""
-        return any(tool.name == name and wanted.admits(tool) for tool in self._shelved.get(server, ()))
+        tool = self._shelved.get(server, {}).get(name)
+        return tool is not None and wanted.admits(tool)
 
     async def leave_session(self, key: str) -> None:
         """A client session ended; servers that gave it a process of its own end that."""
@@ -221,7 +231,7 @@ class ConfiguredServers:
 
     async def _shelve(self, name: str) -> None:
         if (known := self._registry.server(name)) is not None:
-            self._shelved[name] = tuple(known.tools.values())
+            self._shelved[name] = {tool.name: tool for tool in known.tools.values()}
             await self._discovery.put_away(name)
 
 

@@ -71,9 +71,7 @@ class ToolResolver:
 
     def lookup(self, name: str, wanted: Filter = EVERYTHING) -> RegisteredTool | None:
         """The tool of this name as far as it is known here; nobody is asked."""
-        tool = self._registry.get(name) or next(
-            (tool for tool in self._servers.iter_shelved() if tool.name == name), None
-        )
+        tool = self._registry.get(name) or self._servers.find_shelved(name)
         return wanted.pick(tool) if tool is not None and wanted.admits(tool) else None
 
     async def _discover_own(self, name: str, wanted: Filter) -> None:

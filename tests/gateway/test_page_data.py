@@ -205,6 +205,42 @@ async def test_a_board_is_read_and_changed(tmp_path: Path) -> None:
         assert (await http.get("/api/boards/%20")).status_code == 404
 
 
+async def test_no_more_names_are_looked_up_than_a_board_has_room_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name counts once however often it is given; too many are refused before any of them is looked for."""
+    own = {"expose": "search", "toolsets": ["discovery"], "boardSize": 2}
+    async with rest(tmp_path, {"one": toy()}, **own) as (http, gateway):
+        await gateway.board.discover_all_tools()
+        names = ["one__echo", "one__pid"] * 1000
+        assert (await http.patch("/api/boards/mine", json={"load": names, "unload": names})).status_code == 200
+        assert await read(http, "/api/boards/mine") == {"name": "mine", "tools": ["one__echo", "one__pid"]}
+        looked_for: list[str] = []
+        monkeypatch.setattr(gateway.board, "find_tool", looked_for.append)
+        monkeypatch.setattr(gateway.board, "lookup_tool", looked_for.append)
+        for body, most in (({"load": ["a", "b", "c"]}, 2), ({"unload": [f"a{n}" for n in range(1001)]}, 1000)):
+            answer = await http.patch("/api/boards/mine", json=body)
+            assert (answer.status_code, f"a board holds {most} tools" in answer.text) == (400, True)
+        assert not looked_for
+
+
+async def test_a_tool_of_a_disabled_server_is_found_without_a_look_at_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that is gone costs nothing, however many tools disabled servers have; one that the config denies is."""
+    async with rest(tmp_path, {"one": toy()}, expose="search") as (http, gateway):
+        await gateway.board.discover_all_tools()
+        await http.post("/api/servers/one/disable")
+        looked_at: list[str] = []
+        permits = gateway.board.gate.permits
+        monkeypatch.setattr(gateway.board.gate, "permits", lambda tool: looked_at.append(tool.name) or permits(tool))
+        assert gateway.board.lookup_tool("one__no_such") is None
+        found = gateway.board.lookup_tool("one__echo")
+        assert (found is not None and found.name, looked_at) == ("one__echo", ["one__echo"])
+        await http.patch("/api/servers/one", json={"tools": {"deny": ["echo"]}})
+        assert gateway.board.lookup_tool("one__echo") is None
+
+
 async def test_boards_are_listed_for_those_who_may_use_them(tmp_path: Path) -> None:
     """Each with its tools: one's own and those that one shares, and of those only what one may see; the
     board that a session has for itself never, the named one that it uses even without tools."""

@@ -13,7 +13,7 @@ from pegboard.config.audit import read_audit
 from pegboard.config.auth import read_auth, refuse_misplaced
 from pegboard.config.results import read_results
 from pegboard.config.section import SectionContext
-from pegboard.config.settings import CHANGE_POLICIES, Settings, ToolsetSettings
+from pegboard.config.settings import CHANGE_POLICIES, MOST_ON_BOARD, Settings, ToolsetSettings
 from pegboard.config.shape import ConfigNode
 from pegboard.host_names import host_problem
 from pegboard.names import nearest
@@ -102,7 +102,7 @@ _SETTINGS: dict[str, Callable[[ConfigNode, SectionContext], _Changes]] = {
     "pinned": lambda node, _: {"pinned": node.texts()},
     "toolsets": _toolsets,
     "tools": lambda node, _: tool_patterns(node),
-    "boardSize": lambda node, _: {"board_size": node.whole_number(1, 1000)},
+    "boardSize": lambda node, _: {"board_size": node.whole_number(1, MOST_ON_BOARD)},
     "search": lambda node, _: {"search": node.one_of("lexical", "semantic")},
     "workspace": lambda node, context: {"workspace": context.folder(node, node.text())},
     "hosts": _hosts,

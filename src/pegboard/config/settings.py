@@ -32,6 +32,10 @@ CHANGE_POLICIES: tuple[ChangePolicy, ...] = ("tell", "hold", "follow", "locked")
 S = TypeVar("S", bound="ToolsetSettings")
 
 
+# Tools that can be loaded on a board, whatever its size is set to.
+MOST_ON_BOARD = 1000
+
+
 class ConfigError(Exception):
     """The config cannot be used; the message names file, place and reason."""
 

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from pegboard.audit.composer import session_digest
 from pegboard.clients.client import Client, identify
 from pegboard.clients.endpoint import endpoint_of
+from pegboard.config.settings import MOST_ON_BOARD
 from pegboard.exactjson import as_list
 from pegboard.gateway.rest.api_route import ApiRoute
 from pegboard.gateway.rest.operations import TEXT, list_of, object_with, operation, path_parameter, with_body
@@ -90,7 +91,9 @@ async def _change_board(rest: Rest, request: Request) -> Any:
     body, name = await members_of(request, ("load", "unload")), _board_name(request)
     key = _key(request, name)
     wanted = rest.caller(request).client.filter
-    names = {what: _names(body.get(what, []), what) for what in ("load", "unload")}
+    # Each is looked up: no more than there can be.
+    bounds = {"load": rest.board.settings.board_size, "unload": MOST_ON_BOARD}
+    names = {what: _names(body.get(what, []), what, most) for what, most in bounds.items()}
     # Before anything is changed: each has to be a tool that its board may have.
     load = [(await rest.board.find_tool(name, wanted)).name for name in names["load"]]
     # What somebody may not see on a board that they share is not there for them.
@@ -126,11 +129,14 @@ def _visible(rest: Rest, wanted: Filter, key: str, names: Iterable[str]) -> list
     return [name for name, tool in known if (sees_gone if tool is None else wanted.admits(tool))]
 
 
-def _names(value: object, what: str) -> list[str]:
+def _names(value: object, what: str, most: int) -> list[str]:
     names = as_list(value)
     if names is None or not all(isinstance(name, str) for name in names):
         raise invalid(f"{what} must be a list of names of tools")
-    return [str(name) for name in names]
+    different = list(dict.fromkeys(map(str, names)))
+    if len(different) > most:
+        raise invalid(f"a board holds {most} tools: {what} no more than {most} at once")
+    return different
 
 
 ROUTES = (
