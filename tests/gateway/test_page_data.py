@@ -179,6 +179,10 @@ async def test_sessions_are_listed_for_whoever_may_know_of_them(tmp_path: Path) 
             await client.request("tools/call", {"name": "tool_load", "arguments": {"names": ["one__echo"]}})
             listed = await read(http, "/api/sessions")
             assert await read(http, "/api/sessions", headers=weak) == {"sessions": [], "total": 0}
+            assert (await read(http, "/api/status"))["sessions"] == 1
+            assert (await read(http, "/api/status", headers=weak))["sessions"] == 0
+            async with http_client(gateway.mcp, "2025-11-25", headers=weak):
+                assert (await read(http, "/api/status", headers=weak))["sessions"] == 1
     (session,) = listed["sessions"]
     assert (session["client"], session["protocolVersion"], session["loaded"]) == ("raw", "2025-11-25", 1)
     assert session["principal"] == {"id": "local", "name": "local"}
@@ -257,6 +261,21 @@ async def test_boards_are_listed_for_those_who_may_use_them(tmp_path: Path) -> N
         seen = (await read(http, "/api/boards", headers=weak))["boards"]
     assert [row["name"] for row in every] == ["empty", "hidden", "private", "shared"]
     assert seen == [{"name": "mine", "tools": ["two__pid"]}, {"name": "shared", "tools": ["two__echo"]}]
+
+
+async def test_why_a_server_cannot_be_asked_is_for_whoever_is_told_its_last_error(tmp_path: Path) -> None:
+    """It may say where a program is; whoever is denied a part of the server is told as little by a refresh as by its
+    row."""
+    async with rest(tmp_path, {"gone": {"command": "/private/ada/program"}}) as (http, gateway):
+        part = await gateway.token("part", tools={"deny": ["gone__other"]})
+        whole = await gateway.token("whole")
+        said = (await http.post("/api/servers/gone/refresh", headers=part)).json()["error"]
+        assert (said["message"], said["code"]) == ("server gone could not be asked", "TOOL_UNAVAILABLE")
+        (row,) = (await read(http, "/api/servers", headers=part))["servers"]
+        assert row["lastError"] is None
+        for headers in ({}, whole):
+            refused = await http.post("/api/servers/gone/refresh", headers=headers)
+            assert "/private/ada/program" in refused.json()["error"]["message"]
 
 
 async def test_what_a_tool_costs_is_told_with_it(tmp_path: Path) -> None:

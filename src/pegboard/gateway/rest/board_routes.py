@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 
+from pegboard.access.principal import Principal
 from pegboard.audit.composer import session_digest
 from pegboard.clients.client import Client, identify
 from pegboard.clients.endpoint import endpoint_of
@@ -49,10 +50,14 @@ _CHANGE = {
 
 async def _sessions(rest: Rest, request: Request) -> Any:
     check_query(request, ())
-    principal = endpoint_of(request.scope).principal
-    every = rest.board.relay.sessions.list_all()
-    seen = [client for client in every if principal.admin or client.principal.id == principal.id]
+    seen = list_sessions(rest, endpoint_of(request.scope).principal)
     return {"sessions": [_session_row(rest, client) for client in seen], "total": len(seen)}
+
+
+def list_sessions(rest: Rest, principal: Principal) -> list[Client]:
+    """The clients of the sessions that somebody may know of."""
+    every = rest.board.relay.sessions.list_all()
+    return [client for client in every if principal.admin or client.principal.id == principal.id]
 
 
 def _session_row(rest: Rest, client: Client) -> dict[str, Any]:

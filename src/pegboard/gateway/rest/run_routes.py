@@ -14,6 +14,7 @@ from starlette.requests import Request
 from pegboard.clients.endpoint import endpoint_of
 from pegboard.gateway.rest import rows
 from pegboard.gateway.rest.api_route import ApiRoute
+from pegboard.gateway.rest.board_routes import list_sessions
 from pegboard.gateway.rest.operations import TEXT, list_of, object_with, operation, path_parameter, query_parameter
 from pegboard.gateway.rest.params import check_query, read_number
 from pegboard.gateway.rest.server_routes import server_problem
@@ -46,7 +47,7 @@ _STATUS = object_with(
     pid=_INTEGER,
     config=TEXT,
     startedAt={"type": ["string", "null"], "format": "date-time"},
-    sessions=_INTEGER,
+    sessions={**_INTEGER, "description": "How many are open; whoever is no admin is told of their own."},
     servers={"type": "object", "additionalProperties": _INTEGER, "description": "How many servers are in each state."},
     needLogin={**list_of(TEXT), "description": "Servers that wait for somebody who signs in."},
     tools=_INTEGER,
@@ -73,14 +74,15 @@ async def _status(rest: Rest, request: Request) -> Any:
     )
     states = Counter(rows.state_for(rest.board, server, wanted).value for server in seen)
     endpoint = endpoint_of(request.scope)
+    who = endpoint.principal
     # Where files are is for whoever can read them.
-    is_own = endpoint.principal.admin and not endpoint.remote
+    is_own = who.admin and not endpoint.remote
     own = {"pid": os.getpid(), "config": str(rest.config.path)} if is_own else {}
     return {
         **own,
         "version": VERSION,
         "startedAt": rows.moment(rest.started or None),
-        "sessions": rest.sessions(),
+        "sessions": rest.sessions() if who.admin else len(list_sessions(rest, who)),
         "servers": dict(sorted(states.items())),
         **({"needLogin": need_login} if need_login else {}),
         "tools": sum(1 for tool in rest.board.registry.all() if wanted.access is None or wanted.access.admits(tool)),

@@ -139,10 +139,14 @@ async def _refresh(rest: Rest, request: Request) -> Any:
     # It asks the server, so it counts as a call does.
     slot = rest.board.limits.admit(endpoint_of(request.scope).principal, name)
     try:
-        found = (await rest.board.refresh([name])).unwrap()
+        asked = await rest.board.refresh([name])
     finally:
         if slot is not None:
             slot.release()
+    if asked.error is not None and not client.filter.knows_whole_server(name):
+        # Why is for whoever is told its last error: it may name what only other tools have.
+        raise ToolFailure(asked.error.code, f"server {name} could not be asked", retryable=asked.error.retryable)
+    found = asked.unwrap()
     # Whoever is not given all of its tools is not told how many there are.
     is_limited = client.filter.access is not None and not client.principal.admin
     return {"registered": rows.count_tools(rest.board, name, client.filter)} if is_limited else found
