@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import httpx2
 import pytest
 
 from auth.asking import modern_request
+from gateway.event_stream import watching
 from harness import LIMIT, Gateway, open_gateway, toy
 from pegboard.auth import page_cookie
 from pegboard.storage import StorageError
@@ -207,3 +209,50 @@ async def test_nobody_signs_in_without_a_token(tmp_path: Path) -> None:
         assert (await http.post("/api/session")).status_code == 400
         wrong = await http.post("/api/session", headers={"authorization": "Bearer pgb_wrong"})
         assert (wrong.status_code, "set-cookie" in wrong.headers) == (401, False)
+
+
+async def test_a_stream_ends_when_its_page_signs_out(tmp_path: Path) -> None:
+    """At once, and at every other gateway of the storage in a moment; one that came with the token itself, or with
+    somebody else's cookie, goes on."""
+    locked = {"required": True}
+    async with open_gateway(tmp_path, {}, auth=locked) as one, open_gateway(tmp_path, {}, auth=locked) as two:
+        weak = await one.token("weak")
+        await two.load_tokens()
+        async with browser(one) as http, browser(one) as other:
+            await http.post("/api/session", headers=weak)
+            await other.post("/api/session", headers=weak)
+            mine, theirs = sealed_of(http), sealed_of(other)
+            async with (
+                watching(one, cookies(one, mine)) as (_, here),
+                watching(two, cookies(two, mine)) as (_, there),
+                watching(one, cookies(one, theirs)) as (_, another),
+                watching(one, weak) as (_, bearer),
+            ):
+                await http.delete("/api/session")
+                for events in (here, there):
+                    with pytest.raises(EOFError):
+                        await events.wait_for("nothing")
+                await other.post("/api/tools/nobody/call", json={})
+                for events in (another, bearer):
+                    assert (await events.wait_for("call"))["tool"] == "nobody"
+
+
+async def test_a_stream_ends_when_the_session_of_its_page_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also by time, and not while storage is away."""
+    async with open_gateway(tmp_path, {}, auth={"required": True}) as gateway, browser(gateway) as http:
+        await http.post("/api/session", headers=await gateway.token("weak"))
+        sessions, looked = gateway.board.storage.page_sessions, asyncio.Event()
+        list_over = sessions.list_over
+
+        async def away(*_: object) -> list[str]:
+            looked.set()
+            raise StorageError("away")
+
+        async with watching(gateway, cookies(gateway, sealed_of(http))) as (_, events):
+            monkeypatch.setattr(sessions, "list_over", away)
+            await asyncio.wait_for(looked.wait(), LIMIT)
+            await http.post("/api/tools/nobody/call", json={})
+            assert (await events.wait_for("call"))["tool"] == "nobody"
+            monkeypatch.setattr(sessions, "list_over", lambda ids, now: list_over(ids, now + 31 * 86_400))
+            with pytest.raises(EOFError):
+                await events.wait_for("nothing")

@@ -9,12 +9,14 @@ as if it were sent as a header.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import os
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pegboard.access.principal import Principal
@@ -35,6 +37,10 @@ _LONGEST = 2 * MAX_TOKEN
 _MOST_COOKIES, _MOST_KNOWN = 8, 1000
 # What a cookie is good for: the page itself has nothing secret, and MCP clients send headers.
 _PATHS = ("/api/", "/docs", "/openapi.json", "/metrics")
+# Seconds between two looks at whether sessions with streams go on, as for tokens.
+_LOOK_EVERY = 0.5
+# In the scope of a request whose cookie was good: its session.
+_SESSION = "pegboard.page_session"
 # Where a browser may have one from another server of this host that is sent here.
 _FORGET_AT = ("/", "/api", "/docs")
 
@@ -47,6 +53,8 @@ class PageCookie:
         self._sessions = sessions
         self._cipher: AESGCM | None = None
         self._known: LruDict[str, None] = LruDict(_MOST_KNOWN)
+        # By session: whom to tell that it is over.
+        self._listeners: dict[str, set[Callable[[], None]]] = {}
 
     async def begin(self, scope: Mapping[str, Any], bearer: str, principal: Principal) -> str:
         """Begin a session with this token; the header that has a browser keep its cookie."""
@@ -58,7 +66,7 @@ class PageCookie:
         value = base64.urlsafe_b64encode(sealed).decode().rstrip("=")
         return _header(scope, value, "/", max(int(until - now), 0))
 
-    async def find_bearer(self, scope: Mapping[str, Any]) -> str | None:
+    async def find_bearer(self, scope: MutableMapping[str, Any]) -> str | None:
         """The token of a request's cookie, if its session goes on.
 
         A browser sends ours last of all of its name, as it is for the widest path.
@@ -66,8 +74,32 @@ class PageCookie:
         for value in reversed(list_cookies(scope)):
             session_id, bearer = await self._open(value)
             if session_id and await self._goes_on(session_id):
+                scope[_SESSION] = session_id
                 return bearer
         return None
+
+    def on_end(self, scope: Mapping[str, Any], listener: Callable[[], None]) -> Callable[[], None]:
+        """Have somebody told when the session of a request is over, if it came with one; gives what takes that back."""
+        session_id = scope.get(_SESSION)
+        if session_id is None:
+            return lambda: None
+        self._listeners.setdefault(session_id, set()).add(listener)
+        return lambda: self._forget(session_id, listener)
+
+    async def watch(self) -> None:
+        """Look again and again, until cancelled."""
+        while True:
+            await asyncio.sleep(_LOOK_EVERY)
+            await self.look()
+
+    async def look(self) -> None:
+        """See which of the sessions that somebody listens to are over: they may have ended at another gateway, or by
+        time. While storage is away, they go on."""
+        if not self._listeners:
+            return
+        with suppress(StorageError):
+            for session_id in await self._sessions.list_over(list(self._listeners), time.time()):
+                self._tell_end(session_id)
 
     async def end(self, scope: Mapping[str, Any]) -> None:
         """End the sessions of a request's cookies, at every gateway on the storage."""
@@ -76,6 +108,17 @@ class PageCookie:
             if session_id:
                 await self._sessions.end(session_id)
                 self._known.pop(session_id, None)
+                self._tell_end(session_id)
+
+    def _tell_end(self, session_id: str) -> None:
+        for listener in list(self._listeners.get(session_id, ())):
+            listener()
+
+    def _forget(self, session_id: str, listener: Callable[[], None]) -> None:
+        listeners = self._listeners.get(session_id, set())
+        listeners.discard(listener)
+        if not listeners:
+            self._listeners.pop(session_id, None)
 
     async def _prepare(self) -> AESGCM:
         if self._cipher is None:

@@ -2,8 +2,8 @@
 
 Who sends a request is asked at its head, so that nothing is kept for whoever is not let in, and again when its body is
 whole: a body can be held back for minutes, and the token be removed meanwhile.
-When a principal is revoked, whatever is under way for it ends; when its token expires, its standing streams do. Other
-rules hold from the next request on.
+When a principal is revoked, whatever is under way for it ends; when its token expires, its standing streams do, and
+those of a page end with the session of its cookie. Other rules hold from the next request on.
 """
 
 from __future__ import annotations
@@ -153,13 +153,21 @@ class Authentication:
                     after = 0.0 if is_over else None if left == math.inf else max(left, 0.0)
                     limit.reschedule(None if after is None else loop.time() + after)
 
+        def end_session() -> None:
+            if _stands(scope):
+                with contextlib.suppress(RuntimeError):
+                    limit.reschedule(loop.time())
+
         try:
             async with limit:
-                forget = principal.on_end(end)
+                forget, cookie = principal.on_end(end), self._authenticator.cookie
+                forget_session = None if cookie is None else cookie.on_end(scope, end_session)
                 try:
                     await self._app(scope, receive, sending)
                 finally:
                     forget()
+                    if forget_session is not None:
+                        forget_session()
         except TimeoutError:
             if not limit.expired():
                 raise

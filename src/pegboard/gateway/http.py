@@ -104,14 +104,15 @@ class HttpGateway:
         board.serves_others = reach.beyond_loopback
         self._pin_watch = PinWatch(board.pins, board.review_definitions)
         hosts = AllowedHosts(host, (*board.settings.hosts, *allowed), has_localhost=has_localhost)
+        self._cookie = PageCookie(
+            lambda: load_own_key(board.storage.database, "page_keys", "cookie"), board.storage.page_sessions
+        )
         self.authenticator = Authenticator(
             lambda: board.settings,
             self.token,
             reach,
             own_names=hosts.own_names,
-            cookie=PageCookie(
-                lambda: load_own_key(board.storage.database, "page_keys", "cookie"), board.storage.page_sessions
-            ),
+            cookie=self._cookie,
             on_successor=board.relay.sessions.bind,
             sight_of=board.discovery.own.sight,
         )
@@ -233,7 +234,7 @@ class HttpGateway:
         async with self._manager.run(), self._bridgehead() as self.bridge:
             watches = (
                 *(self.config.watch(), self.connections.watch(), self.token_watch.run()),
-                self._pin_watch.run(),
+                *(self._pin_watch.run(), self._cookie.watch()),
             )
             watching = [asyncio.create_task(watch) for watch in watches]
             try:

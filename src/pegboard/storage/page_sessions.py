@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pegboard.storage.database import Database, DatabaseConnection
+from pegboard.storage.sql import marks, parts
 
 _FORGET_OLD = "DELETE FROM page_sessions WHERE expires_at <= ?"
 _FORGET_OTHERS = """
@@ -36,6 +39,18 @@ class PageSessionStore:
     async def has(self, session_id: str, now: float) -> bool:
         """Whether it goes on."""
         return await self._database.read(lambda connection: connection.row(_FIND, session_id, now) is not None)
+
+    async def list_over(self, session_ids: Sequence[str], now: float) -> list[str]:
+        """Those of these that go on no more."""
+
+        def read(connection: DatabaseConnection) -> list[str]:
+            going: set[object] = set()
+            for part in parts(session_ids):
+                found = f"SELECT id FROM page_sessions WHERE expires_at > ? AND id IN ({marks(part)})"  # noqa: S608
+                going.update(row[0] for row in connection.rows(found, now, *part))
+            return [each for each in session_ids if each not in going]
+
+        return await self._database.read(read)
 
     async def end(self, session_id: str) -> None:
         """Forget it."""
