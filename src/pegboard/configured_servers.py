@@ -115,8 +115,8 @@ class ConfiguredServers:
         return len(known.tools) if known is not None else len(self.list_shelved(name))
 
     def iter_shelved(self) -> Iterator[RegisteredTool]:
-        """The tools of disabled servers, as far as the config lets them through."""
-        return (tool for tools in self._shelved.values() for tool in tools.values() if self._gate.permits(tool))
+        """The tools of servers that are disabled at this moment, as far as the config lets them through."""
+        return (tool for tools in tuple(self._shelved.values()) for tool in tools.values() if self._gate.permits(tool))
 
     def list_shelved(self, server: str) -> list[RegisteredTool]:
         """The tools of one disabled server."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
@@ -14,10 +14,16 @@ import httpx2
 import pytest
 
 from harness import LIMIT, MODERN, Entry, Gateway, http_client, open_gateway, toy
+from pegboard import pace
 from pegboard.audit import statistics
 from pegboard.audit.statistics import POINTS, Statistics
+from pegboard.board import Board
 from pegboard.client_configs.check import check_target
 from pegboard.client_configs.entries import EntryTarget
+from pegboard.gateway.rest import rows
+from pegboard.gateway.rest.rows import count_tools
+from pegboard.listing.view import EVERYTHING, Filter
+from servers.toy import BUILT_IN
 
 pytestmark = pytest.mark.anyio
 
@@ -276,6 +282,30 @@ async def test_why_a_server_cannot_be_asked_is_for_whoever_is_told_its_last_erro
         for headers in ({}, whole):
             refused = await http.post("/api/servers/gone/refresh", headers=headers)
             assert "/private/ada/program" in refused.json()["error"]["message"]
+
+
+async def test_tools_of_many_servers_are_counted_in_one_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For whoever is given a part of them, with turns for everybody else; those of disabled servers count, too."""
+    servers = {name: toy() for name in ("one", "two", "off")}
+    async with rest(tmp_path, servers) as (http, gateway):
+        await gateway.board.discover_all_tools()
+        await http.post("/api/servers/off/disable")
+        part = await gateway.token("part", tools={"deny": ["*__pid"]})
+        passes = list[set[str]]()
+
+        async def watched(board: Board, names: Collection[str], wanted: Filter) -> dict[str, int]:
+            passes.append({*names})
+            return await count_tools(board, names, wanted)
+
+        monkeypatch.setattr(rows, "count_tools", watched)
+        found = (await read(http, "/api/servers", headers=part))["servers"]
+        assert {row["name"]: row["tools"] for row in found} == dict.fromkeys(servers, len(BUILT_IN) - 1)
+        assert passes == [{*servers}]
+        monkeypatch.setattr(pace, "SLICE", 0.0)
+        counting = asyncio.ensure_future(count_tools(gateway.board, ["one"], EVERYTHING))
+        await asyncio.sleep(0)
+        assert not counting.done()
+        assert await counting == {"one": len(BUILT_IN)}
 
 
 async def test_what_a_tool_costs_is_told_with_it(tmp_path: Path) -> None:

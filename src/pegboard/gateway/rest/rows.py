@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from pegboard.board import Board
 from pegboard.clients.caller import Caller
 from pegboard.clients.client import Client
 from pegboard.listing.view import EVERYTHING, Filter
+from pegboard.pace import Pace
 from pegboard.servers.connection_key import is_per_user
 from pegboard.servers.http.refusal import SIGN_IN_WORDS, wants_sign_in
 from pegboard.servers.server import Server
@@ -29,21 +30,34 @@ _LONGEST = 300
 _WORKING = {ServerState.CONNECTED, ServerState.IDLE, ServerState.REGISTERED}
 
 
-def server_rows(board: Board, client: Client | None = None) -> list[dict[str, Any]]:
-    """Every configured server that somebody may know of, by name."""
-    wanted = EVERYTHING if client is None else client.filter
-    servers = sorted((name, server) for name, server in board.servers.items() if wanted.admits_server(name))
-    return [server_row(board, server, client) for _, server in servers]
+def server_rows(board: Board) -> list[dict[str, Any]]:
+    """Every configured server, by name, for whoever may know everything."""
+    return [server_row(board, server) for _, server in sorted(board.servers.items())]
 
 
-def server_row(board: Board, server: Server, client: Client | None = None) -> dict[str, Any]:
-    """One server: how it is, and what there is to say about it."""
-    wanted = EVERYTHING if client is None else client.filter
-    if is_shown_whole(server, wanted):
-        count = board.configured.tool_count(server.name)
-    else:
-        count = count_tools(board, server.name, wanted)
-    return server_head(board, server, client) | {"tools": count}
+def server_row(board: Board, server: Server) -> dict[str, Any]:
+    """One of them: how it is, and what there is to say about it."""
+    return server_head(board, server) | {"tools": board.configured.tool_count(server.name)}
+
+
+async def client_rows(board: Board, client: Client) -> list[dict[str, Any]]:
+    """The same as somebody may know of them."""
+    servers = sorted((name, server) for name, server in board.servers.items() if client.filter.admits_server(name))
+    return await _rows_for(board, [server for _, server in servers], client)
+
+
+async def client_row(board: Board, server: Server, client: Client) -> dict[str, Any]:
+    """One of them."""
+    (row,) = await _rows_for(board, [server], client)
+    return row
+
+
+async def _rows_for(board: Board, servers: Sequence[Server], client: Client) -> list[dict[str, Any]]:
+    rows = [server_head(board, server, client) for server in servers]
+    whole = [server.name for server in servers if is_shown_whole(server, client.filter)]
+    counts = {name: board.configured.tool_count(name) for name in whole}
+    counts |= await count_tools(board, {server.name for server in servers} - counts.keys(), client.filter)
+    return [{**row, "tools": counts[row["name"]]} for row in rows]
 
 
 def server_head(board: Board, server: Server, client: Client | None = None) -> dict[str, Any]:
@@ -137,9 +151,19 @@ def _own_row(board: Board, server: Server, client: Client, row: dict[str, Any]) 
     return row
 
 
-def count_tools(board: Board, server: str, wanted: Filter) -> int:
-    """How many tools of a server there are for whoever has this filter."""
-    return sum(1 for tool in board.iter_tools() if tool.server_name == server and wanted.admits(tool))
+async def count_tools(board: Board, servers: Collection[str], wanted: Filter) -> dict[str, int]:
+    """How many tools of each of these servers there are for whoever has this filter: in one pass, with turns for
+    everybody else."""
+    counts = dict.fromkeys(servers, 0)
+    if not counts:
+        return counts
+    pace = Pace()
+    for tool in chain(board.registry.all(), board.configured.iter_shelved()):
+        if tool.server_name in counts and wanted.admits(tool):
+            counts[tool.server_name] += 1
+        if pace.is_over:
+            await pace.rest()
+    return counts
 
 
 @dataclass(frozen=True, slots=True)

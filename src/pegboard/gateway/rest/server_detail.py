@@ -62,7 +62,7 @@ async def _server(rest: Rest, request: Request) -> Any:
     check_query(request, ())
     name, client = server_name(rest, request), rest.caller(request).client
     await rest.board.discover_own(client.filter)
-    row = rows.server_row(rest.board, rest.board.servers[name], client)
+    row = await rows.client_row(rest.board, rest.board.servers[name], client)
     is_admin = endpoint_of(request.scope).principal.admin
     return row | await _offers(rest, name, client) | (await _internals(rest, name) if is_admin else {})
 

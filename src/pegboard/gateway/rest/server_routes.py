@@ -113,7 +113,7 @@ async def _servers(rest: Rest, request: Request) -> Any:
     client, problem = rest.caller(request).client, rest.config.problem
     await rest.board.discover_own(client.filter)
     refused = {} if problem is None or not client.principal.admin else {"configProblem": problem}
-    return {"servers": rows.server_rows(rest.board, client), **refused}
+    return {"servers": await rows.client_rows(rest.board, client), **refused}
 
 
 async def _enable(rest: Rest, request: Request) -> Any:
@@ -149,7 +149,7 @@ async def _refresh(rest: Rest, request: Request) -> Any:
     found = asked.unwrap()
     # Whoever is not given all of its tools is not told how many there are.
     is_limited = client.filter.access is not None and not client.principal.admin
-    return {"registered": rows.count_tools(rest.board, name, client.filter)} if is_limited else found
+    return {"registered": (await rows.count_tools(rest.board, [name], client.filter))[name]} if is_limited else found
 
 
 async def _check(rest: Rest, request: Request) -> Any:
@@ -258,7 +258,7 @@ async def _row(rest: Rest, request: Request, name: str) -> dict[str, Any]:
     """A server as it is for whoever asks."""
     client = rest.caller(request).client
     await rest.board.discover_own(client.filter)
-    return rows.server_row(rest.board, rest.board.servers[name], client)
+    return await rows.client_row(rest.board, rest.board.servers[name], client)
 
 
 def _check_members(entry: Mapping[str, Any]) -> None:
