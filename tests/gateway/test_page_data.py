@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncGenerator, Collection
 from contextlib import asynccontextmanager
@@ -16,12 +17,14 @@ import pytest
 from harness import LIMIT, MODERN, Entry, Gateway, http_client, open_gateway, toy
 from pegboard import pace
 from pegboard.audit import statistics
-from pegboard.audit.statistics import POINTS, Statistics
+from pegboard.audit.query import AuditQuery
+from pegboard.audit.statistics import POINTS, CallStatistics, Statistics
 from pegboard.board import Board
 from pegboard.client_configs.check import check_target
 from pegboard.client_configs.entries import EntryTarget
-from pegboard.gateway.rest import rows
+from pegboard.gateway.rest import rows, shared_counts
 from pegboard.gateway.rest.rows import count_tools
+from pegboard.gateway.rest.shared_counts import SharedCounts
 from pegboard.listing.view import EVERYTHING, Filter
 from servers.toy import BUILT_IN
 
@@ -130,6 +133,58 @@ async def test_statistics_of_a_weak_token_are_its_own(tmp_path: Path) -> None:
     assert ([row["name"] for row in stats["servers"]], stats["total"]["calls"]) == (["two"], 1)
     assert stats["tokens"].keys() == {"all", "first"}
     assert stats["tokens"]["all"] < whole["tokens"]["all"]
+
+
+async def test_statistics_that_many_ask_for_are_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where that takes long, also for whoever asks in the next moment; other calls are other statistics, and one count
+    is made at a time, and beside the event loop."""
+    async with rest(tmp_path, {"one": toy()}, audit={}) as (http, gateway):
+        weak = await gateway.token("weak")
+        await http.post("/api/tools/one__echo/call", json={"arguments": {"text": "a"}})
+        counted, under_way, threads = list[str | None](), [0], set[threading.Thread]()
+        statistics_of, to_dict = gateway.board.audit.statistics, CallStatistics.to_dict
+
+        async def slowly(query: AuditQuery, since: float, until: float) -> Statistics:
+            counted.append(query.owner)
+            under_way[0] += 1
+            assert under_way == [1]
+            await asyncio.sleep(shared_counts._LONG * 1.1)
+            under_way[0] -= 1
+            return await statistics_of(query, since, until)
+
+        def watched(self: CallStatistics) -> dict[str, Any]:
+            threads.add(threading.current_thread())
+            return to_dict(self)
+
+        monkeypatch.setattr(gateway.board.audit, "statistics", slowly)
+        monkeypatch.setattr(CallStatistics, "to_dict", watched)
+        asked = [read(http, "/api/stats", headers=headers) for headers in (None, None, weak, weak, None)]
+        found = await asyncio.gather(*asked)
+        assert [stats["total"]["calls"] for stats in found] == [1, 1, 0, 0, 1]
+        assert len(counted) == len(set(counted)) == 2
+        await read(http, "/api/stats?since=1h")
+        monkeypatch.setattr(shared_counts, "_GOOD_FOR", 0.0)
+        await read(http, "/api/stats?since=2h")
+        await read(http, "/api/stats?since=2h")
+        assert len(counted) == 5
+    assert threading.current_thread() not in threads
+
+
+async def test_a_count_that_is_quick_is_of_now() -> None:
+    """Whoever asks after a call is told of it, also if somebody asked before; those who wait share a count."""
+    counts, may_go, began = SharedCounts[int](), asyncio.Event(), list[int]()
+
+    async def count() -> int:
+        began.append(len(began))
+        await may_go.wait()
+        return len(began)
+
+    asked = [asyncio.ensure_future(counts.take(who, "calls", count)) for who in ("a", "a", "b", "b")]
+    await asyncio.sleep(0)
+    before = len(began)
+    may_go.set()
+    assert (before, await asyncio.gather(*asked)) == (1, [1, 2, 2, 2])
+    assert await counts.take("a", "calls", count) == 3
 
 
 async def test_of_more_calls_than_can_be_counted_the_newest_count(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from starlette.requests import Request
 from starlette.routing import Route
@@ -25,6 +26,7 @@ from pegboard.gateway.oauth_callback import CallbackPage
 from pegboard.gateway.rest import openapi
 from pegboard.gateway.rest.removed_servers import RemovedServers
 from pegboard.gateway.rest.router import starlette_routes
+from pegboard.gateway.rest.shared_counts import SharedCounts
 from pegboard.gateway.rest.table import route_table
 from pegboard.mcp_registry.registry import McpRegistry, registry_address
 
@@ -53,6 +55,8 @@ class Rest:
     mcp_registry: McpRegistry = field(init=False)
     feed: EventFeed = field(init=False)
     removed: RemovedServers = field(init=False, default_factory=RemovedServers)
+    # Of calls, for statistics.
+    call_counts: SharedCounts[dict[str, Any]] = field(init=False, default_factory=SharedCounts[dict[str, Any]])
 
     def __post_init__(self) -> None:
         store = self.board.storage.tokens

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -66,12 +68,22 @@ async def _stats(rest: Rest, request: Request) -> Any:
         kind=CALL,
         owner=None if principal.admin else principal.id,
     )
-    found = await rest.board.audit.statistics(query, since, now)
+    # Not the moment, which is another one at every request.
+    question = (query.owner, query.server, query.tool, given.get("since"))
+    found = await rest.call_counts.take(principal.id, question, lambda: _count_calls(rest, query, since, now))
     prompt = await _prompt_tokens(rest, wanted)
     if principal.admin:
         lists = rest.board.metrics.lists
         prompt |= {"lists": lists, "saved": max(prompt["all"] - prompt["first"], 0) * lists}
-    return {"tokens": prompt, "servers": await _server_rows(rest, wanted, found), **_describe(rest, found)}
+    servers = await _server_rows(rest, wanted, found["servers"])
+    recorded = rest.board.audit.recorder is not None
+    return {**found, "tokens": prompt, "servers": servers, "recorded": recorded}
+
+
+async def _count_calls(rest: Rest, query: AuditQuery, since: float, until: float) -> dict[str, Any]:
+    found = await rest.board.audit.statistics(query, since, until)
+    # The times of many calls are put in order.
+    return await asyncio.to_thread(_describe, found)
 
 
 async def _prompt_tokens(rest: Rest, wanted: Filter) -> dict[str, int]:
@@ -80,21 +92,20 @@ async def _prompt_tokens(rest: Rest, wanted: Filter) -> dict[str, int]:
     return {"all": every, "first": first}
 
 
-async def _server_rows(rest: Rest, wanted: Filter, found: Statistics) -> list[dict[str, Any]]:
+async def _server_rows(rest: Rest, wanted: Filter, calls: Mapping[str, Any]) -> list[dict[str, Any]]:
     tools, tokens = defaultdict[str, int](int), defaultdict[str, int](int)
     for tool in (await rest.board.lists.view_in_slices(wanted)).items:
         if tool.server_name is not None:
             tools[tool.server_name] += 1
             tokens[tool.server_name] += tool.tokens
     names = [name for name in sorted(rest.board.servers) if wanted.admits_server(name)]
-    calls = {name: found.servers[name].to_dict() if name in found.servers else {} for name in names}
-    return [{"name": name, "tools": tools[name], "tokens": tokens[name], **calls[name]} for name in names]
+    return [{"name": name, "tools": tools[name], "tokens": tokens[name], **calls.get(name, {})} for name in names]
 
 
-def _describe(rest: Rest, found: Statistics) -> dict[str, Any]:
+def _describe(found: Statistics) -> dict[str, Any]:
     busiest = sorted(found.tools.items(), key=lambda item: (-item[1].calls, item[0]))[:_MOST_TOOLS]
     return {
-        "recorded": rest.board.audit.recorder is not None,
+        "servers": {name: each.to_dict() for name, each in found.servers.items()},
         "since": moment(found.since),
         "until": moment(found.until),
         "total": found.total.to_dict(),
