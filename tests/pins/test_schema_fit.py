@@ -117,6 +117,23 @@ def test_a_hostile_schema_is_given_up_soon() -> None:
     assert not fits_schema(nest(9, TEXT), nest(9, WHOLE))
 
 
+def test_long_values_behind_many_references_are_given_up_soon() -> None:
+    """15 kB would take minutes if all values were compared with all, again for each reference."""
+
+    def refer(values: list[int]) -> Any:
+        return {"$defs": {"e": {"enum": values}}, **takes(p={"anyOf": [{"$ref": "#/$defs/e"}] * 700})}
+
+    values = list(range(1500))
+    assert not fits_schema(refer(values[::-1]), refer([*values[1:], -1]))
+
+
+def test_a_long_list_of_values_fits_in_another_order() -> None:
+    """Each value is looked up, by what is written: members have no order, and true is not 1."""
+    values: list[Any] = [*range(20_000), {"a": 1, "b": [1.5]}, True]
+    assert fits_schema(takes(a={"enum": values}), takes(a={"enum": [{"b": [1.5], "a": 1}, True, *values[19_999::-1]]}))
+    assert not fits_schema(takes(a={"enum": [*values, 1.0]}), takes(a={"enum": values}))
+
+
 values = st.one_of(st.none(), st.booleans(), st.integers(-3, 3), st.floats(-3, 3), st.sampled_from(["", "a", "bb"]))
 leaves = st.one_of(
     st.sampled_from([{}, True, TEXT, WHOLE, NUMBER, {"type": "null"}, {"type": ["string", "integer"]}]),

@@ -36,7 +36,7 @@ def canonical_form(definition: Any, *, has_hints: bool = False) -> Any:
     members = exactjson.as_object(definition)
     if members is None:
         return definition
-    form = {key: _sort_schema(item) if key in _SCHEMAS else _sort(item) for key, item in sorted(members.items())}
+    form = {key: _sort_schema(item) if key in _SCHEMAS else sort_members(item) for key, item in sorted(members.items())}
     if has_hints:
         given = exactjson.as_object(form.get("annotations")) or {}
         form["annotations"] = dict(sorted({**HINTS, **_without_empty(given)}.items()))
@@ -53,6 +53,15 @@ def digest_of_definition(definition: Any, *, has_hints: bool = False) -> str:
     return hashlib.sha256(b"%d\0" % FORMAT + text).hexdigest()
 
 
+def sort_members(value: Any) -> Any:
+    """A value with the members of all its objects in order."""
+    if isinstance(value, dict):
+        return {key: sort_members(item) for key, item in sorted(cast("dict[str, Any]", value).items())}
+    if isinstance(value, list):
+        return [sort_members(item) for item in cast("list[Any]", value)]
+    return value
+
+
 def _without_empty(members: Mapping[str, Any]) -> dict[str, Any]:
     return {key: item for key, item in members.items() if not _is_empty(item)}
 
@@ -60,14 +69,6 @@ def _without_empty(members: Mapping[str, Any]) -> dict[str, Any]:
 def _is_empty(value: Any) -> bool:
     # For Python 0 and False are equal, and neither is empty.
     return any(type(value) is type(empty) and value == empty for empty in _EMPTY)
-
-
-def _sort(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _sort(item) for key, item in sorted(cast("dict[str, Any]", value).items())}
-    if isinstance(value, list):
-        return [_sort(item) for item in cast("list[Any]", value)]
-    return value
 
 
 def _sort_schema(value: Any) -> Any:
@@ -84,7 +85,7 @@ def _sort_member(key: str, item: Any) -> Any:
     named = exactjson.as_object(item) if key in _NAMED else None
     if named is not None:
         return {name: _sort_schema(each) for name, each in sorted(named.items())}
-    return _sort(item) if key in {"enum", "const", "default", "examples"} else _sort_schema(item)
+    return sort_members(item) if key in {"enum", "const", "default", "examples"} else _sort_schema(item)
 
 
 def _is_void(key: str, item: Any) -> bool:

@@ -10,9 +10,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from pegboard import exactjson
+from pegboard.pins.canonical import sort_members
 
-# So many pairs of schemas are compared; more is a no.
+# So many pairs of schemas are compared; more is a no. So many values that are compared at once, or characters of a
+# text, are one more step: a reference has the same ones compared again.
 _MOST_STEPS = 5000
+_STEP = 50
 # What says something of a value and asks nothing of it.
 _ANNOTATIONS = frozenset(
     {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "$id"}
@@ -30,6 +33,8 @@ _DROPPABLE = frozenset({"pattern", "multipleOf", "uniqueItems", "not", "property
 # Where one of these is, it is not plain what becomes of a member that is not described any more.
 _OPEN_MEMBERS = frozenset({"patternProperties", "unevaluatedProperties"})
 _DEFINITIONS = ("$defs", "definitions")
+# What is compared part by part, each with a step of its own.
+_PARTS = frozenset({"properties", "items", "anyOf", *_DEFINITIONS})
 
 Schema = Mapping[str, Any]
 
@@ -38,7 +43,7 @@ def fits_schema(approved: Any, other: Any) -> bool:
     """Whether every value that fits the approved schema, and has only members that it describes, fits the other."""
     try:
         return _Comparison(approved, other).fits(approved, other)
-    except (_TooMuchError, RecursionError):
+    except (_TooMuchError, RecursionError, exactjson.NotJson):
         return False
 
 
@@ -60,9 +65,7 @@ class _Comparison:
 
     def fits(self, approved: Any, other: Any) -> bool:
         """Whether what fits one part fits the other part."""
-        self._left -= 1
-        if self._left < 0:
-            raise _TooMuchError
+        self._spend(1)
         if other is True or approved is False:
             return True
         if approved is True:
@@ -71,7 +74,13 @@ class _Comparison:
             return False
         return self._fit(cast("Schema", approved), cast("Schema", other))
 
+    def _spend(self, steps: int) -> None:
+        self._left -= steps
+        if self._left < 0:
+            raise _TooMuchError
+
     def _fit(self, approved: Schema, other: Schema) -> bool:
+        self._spend(sum(_count_values(schema, self._left * _STEP) for schema in (approved, other)) // _STEP)
         if "$ref" in approved or "$ref" in other:
             return self._fit_references(approved, other)
         rules = (_fit_dialect, _fit_type, _fit_values, _fit_format)
@@ -206,7 +215,12 @@ def _fit_values(approved: Schema, other: Schema) -> bool:
     if allowed is None:
         return "enum" not in other
     known = _values(approved)
-    return known is not None and all(any(exactjson.is_same(value, each) for each in allowed) for value in known)
+    return known is not None and _texts(known) <= _texts(allowed)
+
+
+def _texts(values: list[Any]) -> set[bytes]:
+    """Values as they are written, to be looked up: each with each would take the square of their number."""
+    return {exactjson.dump(sort_members(value)) for value in values}
 
 
 def _fit_format(approved: Schema, other: Schema) -> bool:
@@ -249,3 +263,23 @@ def _has_reference(value: Any) -> bool:
             map(_has_reference, members.values())
         )
     return any(map(_has_reference, cast("list[Any]", value))) if isinstance(value, list) else False
+
+
+def _count_values(schema: Schema, most: int) -> int:
+    """How many values of a schema are compared at once; no further than to so many."""
+    total, left = 0, list[Any]()
+    for key, item in schema.items():
+        if key in _PARTS and isinstance(item, dict):
+            total += len(cast("dict[str, Any]", item))
+        elif key != "anyOf":
+            left.append(item)
+    while left and total <= most:
+        item = left.pop()
+        total += 1
+        if isinstance(item, str):
+            total += len(item) // _STEP
+        elif isinstance(item, dict):
+            left += cast("dict[str, Any]", item).values()
+        elif isinstance(item, list):
+            left += cast("list[Any]", item)
+    return total
