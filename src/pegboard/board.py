@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -355,15 +355,14 @@ class Board:
         spec = self.settings.servers.get(tool.server_name or "")
         return () if spec is None else spec.keywords.get(tool.original_name) or spec.keywords.get(tool.name) or ()
 
-    async def review_definitions(self, names: Collection[str]) -> None:
-        """Of these servers something was decided elsewhere, perhaps about definitions that are not known here yet."""
-        for name in sorted(names):
-            server = self.servers.get(name)
-            if server is None or not server.spec.enabled:
-                continue
-            await self.discovery.review(name)
-            if self.pins.count_waiting(server.spec) and (server.is_connected or not server.is_process):
-                self.discovery.soon(name)
+    async def review_definitions(self, name: str) -> None:
+        """Of this server something was decided elsewhere, perhaps about definitions that are not known here yet."""
+        server = self.servers.get(name)
+        if server is None or not server.spec.enabled:
+            return
+        await self.discovery.review(name)
+        if self.pins.count_waiting(server.spec) and (server.is_connected or not server.is_process):
+            self.discovery.soon(name)
 
     def _change_policy(self, spec: ServerSpec) -> ChangePolicy:
         return self._policy_by(spec, self.settings)

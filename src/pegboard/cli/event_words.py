@@ -14,6 +14,7 @@ _SENTENCES = {
     "definitions.accepted": "{server}  changes of its definitions were accepted: {count}",
     "definitions.rejected": "{server}  changes of its definitions were rejected: {count}",
     "definitions.lock.unusable": "servers that are locked serve nothing: {reason}",
+    "definitions.review.failed": "{server}  what others decided is not in force yet: an error ({error})",
     "definitions.save.failed": "{server}  what is approved of its definitions cannot be stored now: {reason}",
     "definitions.load.failed": "{server}  what is approved of its definitions cannot be read now: {reason}",
     "definitions.storage.away": "decisions about definitions that others make are not noticed now: {reason}",
