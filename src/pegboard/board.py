@@ -37,7 +37,8 @@ from pegboard.oauth.oauth import OAuth
 from pegboard.pins.change import DefinitionChange
 from pegboard.pins.lock_file import lock_of
 from pegboard.pins.pin_set import GONE
-from pegboard.pins.pins import Pins, PinState, marks_of, outcome_of
+from pegboard.pins.pin_state import PinState
+from pegboard.pins.pins import Pins, marks_of, outcome_of
 from pegboard.pins.review import Outcome
 from pegboard.relay.relay import Relay
 from pegboard.resolver import ToolResolver
@@ -182,6 +183,7 @@ class Board:
         self.lists.close()
         await self.relay.close()
         await self.discovery.close()
+        await self.pins.close()
         await self.configured.close()
         await self.oauth.close()
         await self.toolsets.close()
@@ -362,7 +364,7 @@ class Board:
             return
         await self.discovery.review(name)
         if self.pins.count_waiting(server.spec) and (server.is_connected or not server.is_process):
-            self.discovery.soon(name)
+            self.discovery.on_list_changed(name)
 
     def _change_policy(self, spec: ServerSpec) -> ChangePolicy:
         return self._policy_by(spec, self.settings)

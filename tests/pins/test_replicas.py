@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
 from harness import eventually
 from pegboard.config import ServerSpec
+from pegboard.pins import news_pace, watch
 from pegboard.pins.pins import Pins
 from pegboard.storage import open_storage
 from pins.shifting import ShiftingGateway, open_shop, tool
@@ -77,6 +79,68 @@ async def test_the_first_sight_of_one_gateway_is_the_baseline_of_the_other(
         async with open_shop(tmp_path / "two", BUY, changes="hold", storage=storage_address, entry=entry) as two:
             assert two.served() == {"buy": "Buys something."}
             assert await two.waiting() == ["buy changed held"]
+
+
+async def test_gateways_do_not_drive_each_other(
+    tmp_path: Path, storage_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that says something else each time is asked by whoever wants to, and not because others have noticed
+    it."""
+    looks = {"one": 0, "two": 0}
+    monkeypatch.setattr(watch, "_LOOK_EVERY", 0.02)
+    counted = tmp_path / "counted"
+    async with open_two(tmp_path, storage_address) as (one, two):
+        one.server.say(BUY, counted=str(counted))
+        for shop in (one, two, one, two):
+            await shop.refresh()
+        version = await one.gateway.board.storage.pins.version()
+        assert counted.stat().st_size == 4
+        for name, shop in (("one", one), ("two", two)):
+            monkeypatch.setattr(shop.gateway.board.pins, "has_news", _count(shop.gateway.board.pins, looks, name))
+        await eventually(lambda: min(looks.values()) > 40)
+        assert counted.stat().st_size == 4
+        assert await one.gateway.board.storage.pins.version() == version
+
+
+def _count(pins: Pins, looks: dict[str, int], name: str) -> Callable[[], Awaitable[bool]]:
+    has_news = pins.has_news
+
+    async def look() -> bool:
+        looks[name] += 1
+        return await has_news()
+
+    return look
+
+
+async def test_news_of_one_server_are_kept_and_told_now_and_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often it says something else; and the last state is kept and told in the end."""
+    most, pause = 3, 0.5
+    monkeypatch.setattr(news_pace, "_MOST", most)
+    monkeypatch.setattr(news_pace, "_PAUSE", pause)
+    spec = ServerSpec(name="shop", given_name="shop", command="shop")
+    storage = open_storage(f"sqlite:{tmp_path / 'x.db'}")
+    await storage.open()
+    told: list[str] = []
+    try:
+        pins = Pins(storage.pins, lambda _: "hold")
+        pins.on_news = lambda _spec, _state, changes: told.extend(change.said for change in changes)
+        await pins.review(spec, "tool", [BUY])
+        version, began = await storage.pins.version(), monotonic()
+        for number in range(100):
+            await pins.review(spec, "tool", [tool("buy", f"Buys {number}.")])
+        said = pins.state(spec).said["tool"]["buy"].digest
+        bound = most + 1 + (monotonic() - began) / pause
+        assert len(told) <= bound < 100
+        assert await storage.pins.version() - version <= bound
+        await eventually(lambda: told[-1] == said)
+        later = Pins(storage.pins, lambda _: "hold")
+        await later.open()
+        assert later.state(spec).pins.is_noticed("tool", "buy", said)
+        await pins.close()
+    finally:
+        await storage.close()
 
 
 async def test_a_first_sight_that_cannot_be_stored_counts_all_the_same(

@@ -1,7 +1,8 @@
 """A server that says what a file says at the moment, over stdio: `python shifting.py FILE`.
 
 The file is JSON: `version`, `instructions`, `tools`, `prompts`, `templates`, `resources`; lists in `broken` are
-refused. A call answers with the arguments it was given, as text.
+refused. `counted` is a file that has a letter for each list of tools; then descriptions end with their number. A call
+answers with the arguments it was given, as text.
 """
 
 from __future__ import annotations
@@ -35,12 +36,20 @@ def answer(message: dict[str, Any], said: dict[str, Any]) -> dict[str, Any] | No
         key, field = LISTS[method]
         if key in said.get("broken", ()):
             return None
-        return {field: said.get(key, [])}
+        items = said.get(key, [])
+        return {field: count(items, Path(said["counted"])) if "counted" in said and key == "tools" else items}
     if method == "tools/call":
         return {"content": [{"type": "text", "text": json.dumps(params.get("arguments"))}]}
     if method == "prompts/get":
         return {"messages": []}
     return {} if method == "ping" else None
+
+
+def count(tools: list[Any], file: Path) -> list[Any]:
+    """The tools with another description each time."""
+    with file.open("a") as counter:
+        counter.write("x")
+    return [{**tool, "description": f"{tool['description']} {file.stat().st_size}"} for tool in tools]
 
 
 def main(file: Path) -> None:

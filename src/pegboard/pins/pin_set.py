@@ -101,6 +101,10 @@ class PinSet:
         """Whether somebody has rejected this definition."""
         return digest in self.rejected.get(kind, {}).get(name, ())
 
+    def decides_as(self, other: PinSet) -> bool:
+        """Whether the same is approved and rejected, whatever was noticed."""
+        return self.approved == other.approved and self.rejected == other.rejected
+
     def digests(self) -> set[str]:
         """Those of all approved definitions."""
         return {digest for pins in self.approved.values() for digest in pins.values()}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,8 @@ from pegboard.pace import take_off_loop
 from pegboard.pins.change import DefinitionChange, describe_item, find_renames
 from pegboard.pins.lock_file import LockFile, read_lock
 from pegboard.pins.marks import find_marks
-from pegboard.pins.pin_set import GONE, KINDS, PinSet
+from pegboard.pins.pin_set import GONE, PinSet
+from pegboard.pins.pin_state import PinState
 from pegboard.pins.review import (
     Outcome,
     Review,
@@ -37,43 +37,12 @@ from pegboard.pins.suspicion import find_suspicions
 from pegboard.protocol.weight import weight
 from pegboard.storage.database import StorageError
 from pegboard.storage.pins import PinChange, PinKey, PinStore
+from pegboard.task_set import TaskSet
 
 # Items of so many bytes, and a document of so many characters, are read in less time than a thread takes.
 _LIGHT, _SHORT = 20_000, 20_000
 # So many names are compared in a millisecond.
 _FEW_NAMES = 500
-
-
-@dataclass(slots=True)
-class PinState:
-    """One server as somebody is shown it: what is approved, what it says, and how that differs."""
-
-    pins: PinSet = field(default_factory=PinSet)
-    # Each kind as it was sent last, and the same by names, where it is compared.
-    raw: dict[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])
-    said: dict[str, dict[str, SaidItem]] = field(default_factory=dict[str, dict[str, SaidItem]])
-    changes: dict[str, dict[str, DefinitionChange]] = field(default_factory=dict[str, dict[str, DefinitionChange]])
-    # What clients have of what differs, and why it wants a look, by what is approved and what is said.
-    outcomes: dict[str, dict[str, Outcome]] = field(default_factory=dict[str, dict[str, Outcome]])
-    marks: dict[str, dict[tuple[str, str], list[str]]] = field(
-        default_factory=dict[str, "dict[tuple[str, str], list[str]]"]
-    )
-    # What the server calls its version now.
-    version: str = ""
-    # Approved definitions that were needed, by digest.
-    definitions: dict[str, Any] = field(default_factory=dict[str, Any])
-    # Counts decisions, and lists that were reviewed.
-    revision: int = 0
-    reviews: int = 0
-    # Baselines that could not be kept yet.
-    unsaved: dict[str, dict[str, SaidItem]] = field(default_factory=dict[str, dict[str, SaidItem]])
-    # What was last told of, where nothing of it is kept.
-    told: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    def list_changes(self) -> list[DefinitionChange]:
-        """All that differs, of every kind."""
-        return [change for kind in KINDS for _, change in sorted(self.changes.get(kind, {}).items())]
 
 
 class Pins:
@@ -92,20 +61,28 @@ class Pins:
         self.on_news: Callable[[ServerSpec, PinState, Sequence[DefinitionChange]], object] = (
             lambda _spec, _state, _changes: None
         )
+        self._tasks = TaskSet()
 
     async def open(self) -> None:
         """Take over what is kept; `StorageError` if that cannot be."""
         await self.load()
 
+    async def close(self) -> None:
+        """End whatever is under way."""
+        await self._tasks.close()
+
     async def load(self) -> set[str]:
-        """Take over what is kept now; the names of servers of which that is something else."""
+        """Take over what is kept now; the names of servers of which something else is decided. What others have noticed
+        is no reason to look at a server again: two gateways would do so in turns, for good."""
         version, rows = await self._store.load()
         changed: set[str] = set()
         for server, fingerprint, holder, document in rows:
             state = self._states.setdefault((server, fingerprint, holder), PinState())
             pins = await take_off_loop(len(document), _SHORT, partial(_read_document, server, document))
-            if pins is not None and pins != state.pins:
-                state.pins = pins
+            if pins is None:
+                continue
+            before, state.pins = state.pins, pins
+            if not pins.decides_as(before):
                 state.revision += 1
                 changed.add(server)
         self.version = version
@@ -172,7 +149,7 @@ class Pins:
             state.said[kind], state.version = said, version or state.version
             await self._begin(key, state, kind)
             changes = await self._compare(state, spec, kind, policy)
-            news = await self._note(key, state, kind, changes, policy)
+            news = await self._note(key, state, spec, kind, changes)
             state.changes[kind] = changes = await self._compare(state, spec, kind, policy)
             state.reviews += 1
             revision = self._revision(state)
@@ -193,9 +170,7 @@ class Pins:
                 is_refused=is_refused,
             )
             state.marks[kind] = await asyncio.to_thread(_find_marks, state, kind, changes.values())
-            # By somebody else it may have been accepted by now.
-            if found := [changes[name] for name in news if name in changes and not changes[name].is_rejected]:
-                self.on_news(spec, state, found)
+            self._tell(spec, state, kind, news)
             return Review(served, withheld, tuple(changes.values()), policy, revision)
 
     def _follow(self, state: PinState, kind: str, items: Sequence[Any]) -> Review:
@@ -317,27 +292,63 @@ class Pins:
         return {name: item.digest for name, item in self.lock_file.items(spec.name, kind).items()}
 
     async def _note(
-        self, key: PinKey, state: PinState, kind: str, changes: Mapping[str, DefinitionChange], policy: ChangePolicy
+        self, key: PinKey, state: PinState, spec: ServerSpec, kind: str, changes: Mapping[str, DefinitionChange]
     ) -> list[str]:
         """Keep since when something differs; the names of what is news."""
         differing = {name: change.said for name, change in changes.items()}
-        if policy == "locked":
+        is_locked = self.policy(spec) == "locked"
+        if _is_known(state, kind, differing, is_locked=is_locked):
+            if is_locked:
+                state.told[kind] = differing
+            return []
+        if state.pace.wait():
+            self._note_later(key, state, spec)
+            if not is_locked:
+                # It is no baseline for anybody meanwhile.
+                state.pins.note(kind, differing, time.time(), state.version)
+            return []
+        return await self._keep_news(key, state, kind, differing, is_locked=is_locked)
+
+    async def _keep_news(
+        self, key: PinKey, state: PinState, kind: str, differing: dict[str, str], *, is_locked: bool
+    ) -> list[str]:
+        news = list[str]()
+        if is_locked:
             news = [name for name, digest in differing.items() if state.told.get(kind, {}).get(name) != digest]
             state.told[kind] = differing
-        else:
-            if all(state.pins.is_noticed(kind, name, digest) for name, digest in differing.items()):
-                return []
-            news, version = list[str](), state.version
+            return news
+        version = state.version
 
-            def note(pins: PinSet) -> None:
-                news[:] = pins.note(kind, differing, time.time(), version)
+        def note(pins: PinSet) -> None:
+            news[:] = pins.note(kind, differing, time.time(), version)
 
-            try:
-                await self._change(key, state, note, {})
-            except StorageError as exc:
-                note(state.pins)
-                logger().warning("definitions.save.failed", server=key[0], reason=exc.reason)
+        try:
+            await self._change(key, state, note, {})
+        except StorageError as exc:
+            note(state.pins)
+            logger().warning("definitions.save.failed", server=key[0], reason=exc.reason)
         return news
+
+    def _note_later(self, key: PinKey, state: PinState, spec: ServerSpec) -> None:
+        if state.waiting is None:
+            state.waiting = self._tasks.spawn(self._wait_with_news(key, state, spec))
+
+    async def _wait_with_news(self, key: PinKey, state: PinState, spec: ServerSpec) -> None:
+        """Keep and tell what differs by the time that news may be told: the last state is not lost."""
+        while pause := state.pace.wait():
+            await asyncio.sleep(pause)
+        async with state.turn:
+            state.waiting = None
+            is_locked = self.policy(spec) == "locked"
+            for kind, changes in list(state.changes.items()):
+                differing = {name: change.said for name, change in changes.items()}
+                self._tell(spec, state, kind, await self._keep_news(key, state, kind, differing, is_locked=is_locked))
+
+    def _tell(self, spec: ServerSpec, state: PinState, kind: str, news: Iterable[str]) -> None:
+        changes = state.changes.get(kind, {})
+        # By somebody else it may have been accepted by now.
+        if found := [changes[name] for name in news if name in changes and not changes[name].is_rejected]:
+            self.on_news(spec, state, found)
 
     async def _change(
         self, key: PinKey, state: PinState, change: Callable[[PinSet], None], definitions: Mapping[str, str]
@@ -385,6 +396,13 @@ async def _recall(state: PinState, kind: str, items: Sequence[Any]) -> dict[str,
         return recall_items(kind, items, approved) if fingerprint_list(items, approved) == mark else None
 
     return await take_off_loop(weight(items), _LIGHT, recall)
+
+
+def _is_known(state: PinState, kind: str, differing: Mapping[str, str], *, is_locked: bool) -> bool:
+    """Whether nothing of what differs is news."""
+    if is_locked:
+        return differing.items() <= state.told.get(kind, {}).items()
+    return all(state.pins.is_noticed(kind, name, digest) for name, digest in differing.items())
 
 
 def _compare(
