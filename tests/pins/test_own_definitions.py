@@ -14,14 +14,17 @@ from oauth.authority import open_authority
 from oauth.personal_server import open_personal
 from oauth.signed_in import open_signed_in
 from oauth.test_scenarios_own_lists import Street, furnish, same_tool, settle
+from pegboard.servers import connection
 from servers.toy import Toy
 
 pytestmark = pytest.mark.anyio
 
 
 @contextlib.asynccontextmanager
-async def open_holding_street(tmp_path: Path) -> AsyncGenerator[tuple[Street, dict[str, Toy]]]:
-    """Ada and bob, who have signed in to one server; what changes is held."""
+async def open_holding_street(
+    tmp_path: Path, *, silent: tuple[str, ...] = ()
+) -> AsyncGenerator[tuple[Street, dict[str, Toy]]]:
+    """Ada and bob, who have signed in to one server; what changes is held. Some requests of ada's are not answered."""
     settings: dict[str, Any] = {
         "auth": {"required": True},
         "audit": {},
@@ -31,6 +34,7 @@ async def open_holding_street(tmp_path: Path) -> AsyncGenerator[tuple[Street, di
     }
     with open_authority() as authority, open_personal(authority, "both") as server:
         toys = furnish(server)
+        toys["ada"].settings.hang_on = silent
         async with open_signed_in(tmp_path, {}, **settings) as opened:
             await opened.gateway.configure({"one": server.entry}, **settings)
             town = Street(opened, authority, server, {})
@@ -80,3 +84,19 @@ async def test_what_is_new_to_one_is_withheld_from_that_one(tmp_path: Path) -> N
         async with town.client("bob") as client:
             with pytest.raises(Exception, match="Unknown tool"):
                 await client.call("one__azure_new", {})
+
+
+async def test_what_could_not_be_had_for_one_is_not_new_to_that_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server did not answer in time when it was asked for prompts first, with the sign-in of one."""
+    monkeypatch.setattr(connection, "_PAGE_LIMIT", 0.5)
+    async with open_holding_street(tmp_path, silent=("prompts/list",)) as (town, toys):
+        monkeypatch.setattr(connection, "_PAGE_LIMIT", 30.0)
+        toys["ada"].settings.hang_on = ()
+        own, holder = town.opened.gateway.board.discovery.own, town.holder("ada")
+        before = own.find("one", holder)
+        own._ask_again("one", holder)
+        await eventually(lambda: own.find("one", holder) is not before)
+        async with town.client("ada") as client:
+            assert "one__azure_prompt" in await client.listed("prompts")

@@ -1,8 +1,8 @@
 """A server that says what a file says at the moment, over stdio: `python shifting.py FILE`.
 
 The file is JSON: `version`, `instructions`, `tools`, `prompts`, `templates`, `resources`; lists in `broken` are
-refused. `counted` is a file that has a letter for each list of tools; then descriptions end with their number. A call
-answers with the arguments it was given, as text.
+refused, and lists in `silent` are not answered for. `counted` is a file that has a letter for each list of tools; then
+descriptions end with their number. A call answers with the arguments it was given, as text.
 """
 
 from __future__ import annotations
@@ -52,13 +52,18 @@ def count(tools: list[Any], file: Path) -> list[Any]:
     return [{**tool, "description": f"{tool['description']} {file.stat().st_size}"} for tool in tools]
 
 
+def is_silent(method: str, said: dict[str, Any]) -> bool:
+    """Whether a request is not answered."""
+    return method in LISTS and LISTS[method][0] in said.get("silent", ())
+
+
 def main(file: Path) -> None:
     """Answer line by line."""
     for line in sys.stdin:
-        message = json.loads(line)
-        if "id" not in message or "method" not in message:
+        message, said = json.loads(line), json.loads(file.read_text("utf-8"))
+        if "id" not in message or "method" not in message or is_silent(message["method"], said):
             continue
-        result = answer(message, json.loads(file.read_text("utf-8")))
+        result = answer(message, said)
         error = {"code": -32601, "message": f"{message['method']} is not known"}
         reply = {"error": error} if result is None else {"result": result}
         print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **reply}), flush=True)

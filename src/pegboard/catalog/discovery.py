@@ -346,7 +346,8 @@ class Discovery:
 
     async def _ask(self, source: ToolSource, *, for_call: bool) -> int:
         asked = source.spec.fingerprint
-        others = asyncio.get_running_loop().create_task(self._ask_others(source, asked))
+        is_known = self._registry.server(source.spec.name) is not None
+        others = asyncio.get_running_loop().create_task(self._ask_others(source, asked, is_known=is_known))
         self._asking[others] = source.spec.name
         self._latest[source.spec.name] = others
         others.add_done_callback(lambda task: self._asking.pop(task, None))
@@ -399,10 +400,10 @@ class Discovery:
     def _is_at(self, source: ToolSource) -> bool:
         return self._sources().get(source.spec.name) is source
 
-    async def _ask_others(self, source: ToolSource, asked: str) -> None:
+    async def _ask_others(self, source: ToolSource, asked: str, *, is_known: bool) -> None:
         """Prompts, resources and templates; a kind that cannot be had now stays as it was."""
         known = self._said.get(source.spec.name, ServerOffer())
-        offer, unheard = await ask_offer(source, known, self.cuts)
+        offer, unheard = await ask_offer(source, known, is_known=is_known, cuts=self.cuts)
         if not self._counts(source, asked) or source.hello is None:
             return
         if asyncio.current_task() is not self._latest.get(source.spec.name):

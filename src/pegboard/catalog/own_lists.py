@@ -11,12 +11,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
 from pegboard.access.rule import RuledItem
 from pegboard.catalog.notice_pace import NoticePace
+from pegboard.catalog.offer_request import ask_offer
 from pegboard.catalog.own_list import (
     DIFFERENCE,
     HOLDER,
@@ -29,7 +30,7 @@ from pegboard.catalog.own_list import (
 )
 from pegboard.catalog.registry import ToolRegistry
 from pegboard.catalog.resources import ResourceCatalog
-from pegboard.catalog.reviews import Reviews, version_of
+from pegboard.catalog.reviews import ALL_KINDS, Reviews, version_of
 from pegboard.catalog.server_lists import ListHolder, ServerLists
 from pegboard.catalog.server_tools import Exposure
 from pegboard.catalog.stock import ServerOffer
@@ -48,11 +49,6 @@ T = TypeVar("T", bound=RuledItem)
 _LONGEST_PAUSE = 300.0
 # Seconds after which it is looked again whether somebody has signed in; where that happens here, it is known at once.
 _UNSIGNED_PAUSE = 30.0
-_KINDS = (
-    ("prompts/list", "prompts"),
-    ("resources/list", "resources"),
-    ("resources/templates/list", "resourceTemplates"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,24 +366,19 @@ class OwnLists:
         key, known = key_of(source.spec, None, holder), found.list
         offered = (await as_result(source.list_tools(key=key))).unwrap()
         before = ServerOffer() if known is None else known.offer.others
-        kinds = await asyncio.gather(
-            *(as_result(source.list_kind(method, kind, key=key)) for method, kind in _KINDS),
-        )
-        # A kind that cannot be had now stays as it was.
-        others = [
-            each if result.error is not None else () if result.data is None else result.data.items
-            for each, result in zip((before.prompts, before.resources, before.templates), kinds, strict=True)
-        ]
-        offer = OwnOffer(offered.items, ServerOffer(*others))
+        others, unheard = await ask_offer(source, before, is_known=known is not None, key=key)
+        offer = OwnOffer(offered.items, others)
         digest = await Pace().outcome(offer.digest())
-        return offered.ttl, await self._make(source, holder, offer, digest)
+        return offered.ttl, await self._make(source, holder, offer, digest, unheard)
 
-    async def _make(self, source: ToolSource, holder: str, offer: OwnOffer, digest: str) -> OwnList:
+    async def _make(
+        self, source: ToolSource, holder: str, offer: OwnOffer, digest: str, unheard: Collection[str] = ALL_KINDS
+    ) -> OwnList:
         """What is served to a principal of what it was sent; who is served the same shares it."""
         spec, version = source.spec, version_of(source.hello.server_info if source.hello else None)
         exposure = Exposure.of(spec)
         review = await self._reviews.review_tools(spec, offer.tools, version, holder)
-        others, mark = await self._reviews.review_offer(spec, offer.others, version, holder)
+        others, mark = await self._reviews.review_offer(spec, offer.others, version, holder, unheard)
         key = f"{digest}{mark if review is None else review.mark + mark}"
         same = (own for own in self._lists_of(spec.name).lists() if own.key == key and own.exposure == exposure)
         if (shared := next(same, None)) is not None:
@@ -396,7 +387,7 @@ class OwnLists:
         stock = await self._library.make_stock(spec.name, others, prefix=spec.prefix)
         if not self._reviews.is_current(spec, review, holder):
             # Something else was decided meanwhile.
-            return await self._make(source, holder, offer, digest)
+            return await self._make(source, holder, offer, digest, unheard)
         return OwnList(digest, offer, exposure, judged, stock, key)
 
     async def _publish(self, name: str) -> None:

@@ -60,7 +60,7 @@ class Reviews:
         offer: ServerOffer,
         version: str = "",
         holder: str = "",
-        unheard: Collection[str] = (),
+        unheard: Collection[str] = ALL_KINDS,
     ) -> tuple[ServerOffer, str]:
         """What is served of all that is no tool; and a mark, the same for reviews of one offer that serve the same.
         Of kinds that the server did not answer for now, nothing is no first sight."""

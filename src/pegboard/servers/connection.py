@@ -25,7 +25,7 @@ from pegboard.protocol.eras import (
 from pegboard.protocol.headers import parameter_headers, request_headers
 from pegboard.result import ToolFailure, unavailable
 from pegboard.servers.attribution import attribute
-from pegboard.servers.errors import AnswerTooLarge, RpcError
+from pegboard.servers.errors import AnswerTooLarge, ListRefused, RpcError
 from pegboard.servers.handshake import ServerHello
 from pegboard.servers.http.client import Unreachable, WrongStatus
 from pegboard.servers.http.refusal import AccessRefused
@@ -318,7 +318,7 @@ class Connection:
         except TimeoutError:
             raise unavailable(f"{label} timed out: no end of {method} within {_LIST_LIMIT:g} s") from None
         except RpcError as exc:
-            raise exc.refusal or unavailable(f"{label} answered {method} with error {exc.code}: {exc}") from None
+            raise exc.refusal or ListRefused(f"{label} answered {method} with error {exc.code}: {exc}") from None
         finally:
             self.active -= 1
 

@@ -42,6 +42,20 @@ class ConnectionLost(ToolFailure):
         super().__init__(ToolErrorCode.UNAVAILABLE, reason, retryable=True)
 
 
+class ListRefused(ToolFailure):
+    """The server's own error in place of a list."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(ToolErrorCode.UNAVAILABLE, reason, retryable=True)
+
+
+class UnusableAnswer(ToolFailure):
+    """The answer is there, and is none."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(ToolErrorCode.EXECUTION_FAILED, reason, retryable=False)
+
+
 class AnswerTooLarge(ToolFailure):
     """The answer has more bytes than its request admits."""
 
@@ -51,9 +65,7 @@ class AnswerTooLarge(ToolFailure):
 
 def unusable_answer(label: str, reason: str) -> ToolFailure:
     """The failure of a call whose answer cannot be used."""
-    return ToolFailure(
-        ToolErrorCode.EXECUTION_FAILED, f"{label} sent an answer that cannot be used: {reason}", retryable=False
-    )
+    return UnusableAnswer(f"{label} sent an answer that cannot be used: {reason}")
 
 
 def failure_of(exc: RpcError, tool: str) -> ToolFailure:
