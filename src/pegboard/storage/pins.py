@@ -3,6 +3,7 @@ approved definitions, each once."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -23,9 +24,11 @@ INSERT INTO pin_definitions (server, fingerprint, digest, definition) VALUES (?,
 ON CONFLICT (server, fingerprint, digest) DO NOTHING
 """
 _FIND_DEFINITION = "SELECT definition FROM pin_definitions WHERE server = ? AND fingerprint = ? AND digest = ?"
-_FIND_USE = "SELECT 1 FROM pins WHERE server = ? AND fingerprint = ? AND document LIKE ?"
+_LIST_DOCUMENTS = "SELECT document FROM pins WHERE server = ? AND fingerprint = ?"
 _DROP_DEFINITION = "DELETE FROM pin_definitions WHERE server = ? AND fingerprint = ? AND digest = ?"
 _VERSION = "SELECT version FROM pins_version"
+# A digest as a document names it.
+_DIGEST = re.compile(r'"([0-9a-f]{64})"')
 # In the transaction of the change itself. Times would not do: the clocks of several machines differ.
 _COUNT_CHANGE = "UPDATE pins_version SET version = version + 1"
 
@@ -67,10 +70,8 @@ class PinStore:
             if after.document != before:
                 connection.execute(_SAVE, *key, after.document)
                 connection.execute(_COUNT_CHANGE)
-            for digest in after.dropped:
-                # Another document of this server may name it as well.
-                if connection.row(_FIND_USE, *key[:2], f'%"{digest}"%') is None:
-                    connection.execute(_DROP_DEFINITION, *key[:2], digest)
+            if unused := _find_unused(connection, key, after.dropped):
+                connection.execute_many(_DROP_DEFINITION, [(*key[:2], digest) for digest in unused])
             return after.document
 
         return await self._database.write(write)
@@ -84,6 +85,15 @@ class PinStore:
             return {digest: str(row[0]) for digest, row in rows.items() if row is not None}
 
         return await self._database.read(read)
+
+
+def _find_unused(connection: DatabaseConnection, key: PinKey, dropped: Collection[str]) -> list[str]:
+    """Which of these digests no document of this server names any more. Each document is looked through once: others
+    wait for this transaction."""
+    unused = set(dropped)
+    for row in connection.rows(_LIST_DOCUMENTS, *key[:2]) if unused else ():
+        unused.difference_update(_DIGEST.findall(row[0]))
+    return sorted(unused)
 
 
 def _read_version(connection: DatabaseConnection) -> int:
