@@ -19,6 +19,9 @@ from pegboard.normalization import normalize
 
 SEPARATOR = "__"
 MAX_NAMESPACE = 128
+# What has a longer name at its server is left out of all lists, and of what is kept.
+MAX_OWN_NAME = 1024
+LONG_NAME = f"its name is longer than {MAX_OWN_NAME:,} characters"
 # How many names a filter may have, of an address or of a request.
 MOST_IN_FILTER = 100
 # Of a longer name of a server, the beginning and a digest.

@@ -11,6 +11,7 @@ from pegboard.config import ServerSpec
 from pegboard.config.settings import ChangePolicy
 from pegboard.pins.diff import diff_definitions
 from pegboard.pins.lock_file import LockWriteError, lock_document, lock_path, write_lock
+from pegboard.pins.pin_set import PinSet
 from pegboard.pins.pins import Pins
 from pegboard.result import ToolFailure
 from pegboard.servers import connection
@@ -181,6 +182,31 @@ async def test_by_errors_nobody_chooses_a_baseline(tmp_path: Path, answer: dict[
         )
         assert await shop.waiting() == ["prompt:go new withheld", "template:x://{a} new withheld"]
         assert shop.gateway.board.library.prompts.entries == {}
+
+
+async def test_long_names_are_not_kept(tmp_path: Path) -> None:
+    """Tools, prompts and templates with them are left out of every list, so that nothing of them is held, either."""
+    long = "x" * 1025
+    said = {"prompts": [{"name": long}], "templates": [{"name": "t", "uriTemplate": f"x://{{a}}/{long}"}]}
+    async with open_shop(tmp_path, BUY, changes="hold", more={"prompts": [{"name": "go"}]}) as shop:
+        await shop.release(BUY, tool(long), tool(f"{long}y"), **said)
+        assert await shop.waiting() == ["prompt:go gone gone"]
+        board = shop.gateway.board
+        assert board.library.prompts.entries == board.library.templates.entries == {}
+        assert list(shop.served()) == ["buy"]
+        assert board.discovery.reviews.list_refused("shop")[long[:200]] == "its name is longer than 1,024 characters"
+        assert long not in board.pins.state(board.servers["shop"].spec).pins.to_json()
+
+
+def test_what_differs_no_longer_is_bounded_in_characters() -> None:
+    """Names come and go, and the document is written anew with each."""
+    pins = PinSet()
+    pins.begin("tool", {}, 0.0, "1")
+    for at in range(50):
+        pins.note("tool", {f"{at}_{number}_{'n' * 1000}": "d" for number in range(20)}, 100.0 * at, "1")
+    assert "49_0_" in pins.to_json()
+    assert "48_0_" in pins.to_json()
+    assert len(pins.to_json()) < 150_000
 
 
 def test_a_lock_file_names_what_it_cannot_have(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import jsonschema_rs
 
 from pegboard import exactjson
 from pegboard.hidden_text import explain_hidden_text, may_hide
+from pegboard.names import LONG_NAME, MAX_OWN_NAME
 
 # The whole address must be one of these: any other is one the validator would go and fetch.
 _DRAFTS = frozenset({"draft/2020-12", "draft/2019-09", "draft-07", "draft-06", "draft-04"})
@@ -24,8 +25,8 @@ def tool_problem(tool: object, *, allows_hidden_text: bool = False) -> str | Non
     name = tool.get("name")
     if not isinstance(name, str) or not name:
         return "it has no name"
-    if len(name) > 1024:
-        return "its name is longer than 1,024 characters"
+    if len(name) > MAX_OWN_NAME:
+        return LONG_NAME
     if not exactjson.is_well_formed(name):
         return "its name is not valid Unicode: half of a surrogate pair"
     if "inputSchema" not in tool:

@@ -10,7 +10,7 @@ from pegboard.catalog.definitions import hiding_problem
 from pegboard.catalog.stock import ServerOffer
 from pegboard.config import ServerSpec
 from pegboard.log import logger
-from pegboard.names import SEPARATOR
+from pegboard.names import LONG_NAME, MAX_OWN_NAME, SEPARATOR
 from pegboard.pace import take_off_loop
 from pegboard.pins.pins import Pins
 from pegboard.pins.review import Review
@@ -68,8 +68,7 @@ class Reviews:
         marks: list[str] = []
         for kind, key, pinned_as in _KINDS:
             items: Sequence[Any] = getattr(offer, kind)
-            if not spec.allows_hidden_text:
-                items = await self._leave_out_hidden(spec, kind, key, items, holder)
+            items = await self._leave_out(spec, kind, key, items, holder)
             is_unseen = not items and kind in unheard
             if self._pins is not None and pinned_as is not None and not is_unseen:
                 review = await self._pins.review(spec, pinned_as, items, version=version, holder=holder)
@@ -109,13 +108,14 @@ class Reviews:
         self.refused.pop(server, None)
         self.withheld.pop(server, None)
 
-    async def _leave_out_hidden(
+    async def _leave_out(
         self, spec: ServerSpec, kind: str, key: str, items: Sequence[Any], holder: str
     ) -> Sequence[Any]:
+        is_open = spec.allows_hidden_text
         if not items:
             kept, refused = items, dict[str, str]()
         else:
-            kept, refused = await take_off_loop(weight(items), _LIGHT, lambda: _split_hidden(items, key))
+            kept, refused = await take_off_loop(weight(items), _LIGHT, lambda: _split(items, key, is_open=is_open))
         if not holder:
             self._note_refused(spec.name, kind, refused)
         for name, reason in list(refused.items())[:_MOST_NAMED]:
@@ -133,13 +133,17 @@ def version_of(server_info: Mapping[str, Any] | None) -> str:
     return version[:100] if isinstance(version, str) else ""
 
 
-def _split_hidden(items: Sequence[Any], key: str) -> tuple[Sequence[Any], dict[str, str]]:
-    """Items that hide nothing, and why the others are left out."""
+def _split(items: Sequence[Any], key: str, *, is_open: bool) -> tuple[Sequence[Any], dict[str, str]]:
+    """Items that hide nothing and can be kept in mind by name, and why the others are left out."""
     refused: dict[str, str] = {}
     kept: list[Any] = []
     for item in items:
-        if (problem := hiding_problem(item)) is None:
+        name = (exactjson.as_object(item) or {}).get(key, "?")
+        problem = None if is_open else hiding_problem(item)
+        if key != "uri" and isinstance(name, str) and len(name) > MAX_OWN_NAME:
+            problem = LONG_NAME
+        if problem is None:
             kept.append(item)
         else:
-            refused[str((exactjson.as_object(item) or {}).get(key, "?"))[:200]] = problem
+            refused[str(name)[:200]] = problem
     return kept if refused else items, refused

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from pegboard import exactjson
@@ -14,8 +15,8 @@ from pegboard.pins.canonical import FORMAT
 KINDS: Mapping[str, str] = {"tool": "name", "prompt": "name", "template": "uriTemplate", "instructions": "name"}
 # The digest of what is there no longer.
 GONE = ""
-# So many of a kind are remembered that differ no longer.
-_MOST_PAST = 1000
+# So many of a kind are remembered that differ no longer, with names of so many characters together.
+_MOST_PAST, _MOST_PAST_TEXT = 1000, 64_000
 # What is noticed within so many seconds is of one release.
 _MOMENT = 60.0
 
@@ -59,8 +60,7 @@ class PinSet:
         news = [name for name, digest in differing.items() if not self.is_noticed(kind, name, digest)]
         if news:
             group = self._group(at, version)
-            past = sorted(known.keys() - differing.keys(), key=lambda name: known[name].at)[-_MOST_PAST:]
-            kept = {name: known[name] for name in (*past, *(known.keys() & differing.keys()))}
+            kept = {name: known[name] for name in (*_last(known, differing), *(known.keys() & differing.keys()))}
             self.noticed[kind] = kept | {name: Notice(differing[name], group, version) for name in news}
         return news
 
@@ -154,3 +154,10 @@ class PinSet:
         before: Iterable[Notice] = (each for notices in self.noticed.values() for each in notices.values())
         near = [each.at for each in before if each.version == version and 0 <= at - each.at < _MOMENT]
         return min(near, default=at)
+
+
+def _last(known: Mapping[str, Notice], differing: Mapping[str, str]) -> list[str]:
+    """What differs no longer, the latest of it."""
+    past = sorted(known.keys() - differing.keys(), key=lambda name: known[name].at, reverse=True)[:_MOST_PAST]
+    ends = accumulate(map(len, past))
+    return [name for name, end in zip(past, ends, strict=True) if end <= _MOST_PAST_TEXT]

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pegboard import exactjson
 from pegboard.config.settings import LOCK_NAME, ChangePolicy
+from pegboard.names import MAX_OWN_NAME
 from pegboard.pins.canonical import FORMAT, digest_of_definition
 from pegboard.pins.change import DefinitionChange
 from pegboard.pins.definition_fit import stand_in
@@ -96,9 +97,11 @@ def recall_items(kind: str, items: Sequence[Any], approved: Mapping[str, str]) -
 
 
 def name_of(kind: str, item: Any) -> str | None:
-    """What tells an item from others of its kind."""
+    """What tells an item from others of its kind. What has none, or a name too long to be kept, is left out of every
+    list."""
     name = (exactjson.as_object(item) or {}).get(KINDS[kind])
-    return name if isinstance(name, str) and exactjson.is_well_formed(name) else None
+    is_name = isinstance(name, str) and len(name) <= MAX_OWN_NAME and exactjson.is_well_formed(name)
+    return name if is_name else None
 
 
 def serve(
