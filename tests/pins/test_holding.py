@@ -350,6 +350,21 @@ async def test_hidden_text_does_not_take_the_place_of_what_was_approved(tmp_path
 
 
 @pytest.mark.scenario("changes: Text that hides is refused whatever the policy")
+@pytest.mark.parametrize(("policy", "state", "served"), [("hold", "held", ["shop__go"]), ("tell", "left out", [])])
+async def test_a_prompt_that_begins_to_hide_text_is_not_gone(
+    tmp_path: Path, policy: str, state: str, served: list[str]
+) -> None:
+    """The approved one stays in use where changes are held."""
+    prompts = [{"name": "go", "description": "Goes."}]
+    async with open_shop(tmp_path, BUY, changes=policy, more={"prompts": prompts}) as shop:
+        await shop.release(BUY, prompts=[{"name": "go", "description": "Goes.\U000e0041"}])
+        assert await shop.waiting() == [f"prompt:go changed {state}"]
+        entries = shop.gateway.board.library.prompts.entries
+        assert list(entries) == served
+        assert {entry.definition["description"] for entry in entries.values()} <= {"Goes."}
+
+
+@pytest.mark.scenario("changes: Text that hides is refused whatever the policy")
 async def test_hidden_text_is_refused_in_all_that_a_server_says(tmp_path: Path) -> None:
     """Prompts, resources, templates and instructions, and names within schemas."""
     zero = "\u200b"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from pegboard import exactjson
@@ -40,14 +40,13 @@ class Reviews:
         """What of a list of tools is served; `None`: all of it that can be."""
         if self._pins is None:
             return None
-        is_open = spec.allows_hidden_text
         return await self._pins.review(
             spec,
             "tool",
             items,
             version=version,
             holder=holder,
-            is_refused=lambda item: not is_open and hiding_problem(item) is not None,
+            is_refused=_refuses(spec),
         )
 
     def is_current(self, spec: ServerSpec, review: Review | None, holder: str = "") -> bool:
@@ -68,15 +67,16 @@ class Reviews:
         marks: list[str] = []
         for kind, key, pinned_as in _KINDS:
             items: Sequence[Any] = getattr(offer, kind)
-            items = await self._leave_out(spec, kind, key, items, holder)
             is_unseen = not items and kind in unheard
             if self._pins is not None and pinned_as is not None and not is_unseen:
-                review = await self._pins.review(spec, pinned_as, items, version=version, holder=holder)
+                review = await self._pins.review(
+                    spec, pinned_as, items, version=version, holder=holder, is_refused=_refuses(spec)
+                )
                 if not holder:
                     self.withheld.setdefault(spec.name, {})[kind] = review.withheld
                 items = review.served
                 marks.append(review.mark)
-            served.append(items)
+            served.append(await self._leave_out(spec, kind, key, items, holder))
         return ServerOffer(*served), "".join(marks)
 
     async def review_instructions(self, spec: ServerSpec, said: str | None, version: str = "") -> str:
@@ -131,6 +131,11 @@ def version_of(server_info: Mapping[str, Any] | None) -> str:
     """What a server calls its version."""
     version = (server_info or {}).get("version")
     return version[:100] if isinstance(version, str) else ""
+
+
+def _refuses(spec: ServerSpec) -> Callable[[Any], bool]:
+    """Whether something is left out of a server's lists because of what it hides."""
+    return lambda item: not spec.allows_hidden_text and hiding_problem(item) is not None
 
 
 def _split(items: Sequence[Any], key: str, *, is_open: bool) -> tuple[Sequence[Any], dict[str, str]]:
