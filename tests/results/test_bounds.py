@@ -13,6 +13,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from loopwatch import loopwatch
 from pegboard import exactjson
 from pegboard.access.principal import LOCAL
 from pegboard.board import Board
@@ -285,6 +286,20 @@ async def test_fields_that_are_too_much_are_not_all_written(results: Results, mo
     page = await results.read(ResultQuery(str(kept), fields=many), client("t"), 2000)
     assert "tooLarge" in page["records"][0]
     assert sum(size > 10_000 for size in sizes) == 1
+
+
+@pytest.mark.scenario("results: What others send keeps nobody waiting")
+@pytest.mark.parametrize("is_json", [False, True])
+async def test_words_that_nearly_fit_everywhere_hold_nobody_up(is_json: bool, results: Results) -> None:
+    """However long they are: a search that compares all of a word at each place takes seconds."""
+    text = "a" * 4_000_000
+    written = json.dumps([{"x": text}, {"x": text}, {"x": "b"}]) if is_json else text
+    facts = {"start": 0, "end": len(written), "path": ""} if is_json else {}
+    kept = await results.keeper.keep(written, facts, ResultOwner("t"))
+    with loopwatch() as watch:
+        page = await results.read(ResultQuery(str(kept), query="a" * 199 + "b"), client("t"), 4000)
+    watch.check()
+    assert page["total"] == 0
 
 
 # Results as arguments

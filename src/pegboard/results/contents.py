@@ -82,10 +82,11 @@ def _parse_block(block: Raw) -> Any:
     members = members_of(block)
     if members is None:
         return exactjson.parse(bytes(memoryview(block)))
-    return {key: _parse_block(value) if key == "resource" else _parse_text(value) for key, value in members.items()}
+    return {key: _parse_block(value) if key == "resource" else parse_text(value) for key, value in members.items()}
 
 
-def _parse_text(value: Raw) -> Any:
+def parse_text(value: Raw | memoryview) -> Any:
+    """The value of a JSON text that is likely a string: a long one is read in portions."""
     view = memoryview(value)
     if lead_of(view) != _QUOTE:
         return exactjson.parse(bytes(view))

@@ -4,7 +4,6 @@ larger than its reader's cap, and says where the next one begins."""
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,12 +15,14 @@ from pegboard.result import ToolFailure, invalid
 from pegboard.results.condition import Condition, parse_conditions
 from pegboard.results.fields import check_fields
 from pegboard.results.hits import Hits
+from pegboard.results.inner_texts import inner_texts
 from pegboard.results.keeper import PIECE, KeptResult, ResultKeeper
-from pegboard.results.passages import PassageSearch, split_words
+from pegboard.results.passages import PassageSearch
 from pegboard.results.path import EACH, Step, lead_of, parse_path, select, values_at, write_path
 from pegboard.results.record_filter import filter_records
 from pegboard.results.records import Records, records_at
 from pegboard.results.turns import Turns
+from pegboard.results.words import count_words, split_words
 from pegboard.storage.results import ResultOwner
 
 # What stands around a page: the id, numbers, names of members.
@@ -115,7 +116,7 @@ class ResultReader:
         text = await self._keeper.read(kept, wanted.offset, end) if wanted.offset < kept.characters else ""
         return _page_of_text(kept.result_id, text, wanted.offset, kept.characters, room)
 
-    async def _search(self, kept: KeptResult, words: list[re.Pattern[str]], hits: Hits) -> None:
+    async def _search(self, kept: KeptResult, words: list[str], hits: Hits) -> None:
         search = PassageSearch(words, hits)
         async for _, piece in self._keeper.pieces(kept, 0, kept.characters):
             await asyncio.to_thread(search.feed, piece)
@@ -126,7 +127,7 @@ class ResultReader:
 class _Choice:
     """Which records somebody wants, and what of them."""
 
-    words: list[re.Pattern[str]]
+    words: list[str]
     conditions: list[Condition]
     fields: list[tuple[str, tuple[Step, ...]]]
 
@@ -253,11 +254,11 @@ def _find_places(records: Sequence[memoryview], choice: _Choice) -> tuple[list[i
     return places, "" if not places or most == len(choice.words) else _MOST_WORDS.format("record")
 
 
-def _count_words(record: memoryview, words: Sequence[re.Pattern[str]]) -> int:
-    data = bytes(record)
-    text = exactjson.dump(exactjson.parse(data)) if b"\\" in data else data
-    written = text.decode("utf-8", "surrogatepass")
-    return sum(word.search(written) is not None for word in words)
+def _count_words(record: memoryview, words: Sequence[str]) -> int:
+    try:
+        return count_words(words, inner_texts(record))
+    except exactjson.NotJson as exc:
+        raise _refuse_record(exc) from None
 
 
 def _fit_records(
@@ -337,7 +338,11 @@ def _parse(record: memoryview) -> Any:
     try:
         return exactjson.parse(bytes(record))
     except exactjson.NotJson as exc:
-        raise invalid(f'a record cannot be read: {exc}; read the text with path=""') from None
+        raise _refuse_record(exc) from None
+
+
+def _refuse_record(exc: exactjson.NotJson) -> ToolFailure:
+    return invalid(f'a record cannot be read: {exc}; read the text with path=""')
 
 
 def _parse_value(text: str, steps: tuple[Step, ...], most: int | None, *, is_json: bool) -> tuple[Any, int] | None:
