@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -300,6 +301,40 @@ async def test_words_that_nearly_fit_everywhere_hold_nobody_up(is_json: bool, re
         page = await results.read(ResultQuery(str(kept), query="a" * 199 + "b"), client("t"), 4000)
     watch.check()
     assert page["total"] == 0
+
+
+@pytest.mark.scenario("results: What others send keeps nobody waiting")
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"name": "f", "content": "111111111111111 " * 1_000_000},
+        {"name": "f", "parts": ["111111111111111 " * 500_000] * 2},
+        {f"key {number}": number for number in range(600_000)},
+        {"name": "f", "of": {f"key {number}": number for number in range(600_000)}},
+    ],
+    ids=["a long string", "long strings", "many members", "many members inside"],
+)
+async def test_a_large_value_is_read_part_by_part(
+    value: Any, results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To abridge it and to read on in it."""
+    sizes: list[int] = []
+    parse = exactjson.parse
+
+    def measure(text: bytes | str) -> Any:
+        sizes.append(len(text))
+        return parse(text)
+
+    monkeypatch.setattr(exactjson, "parse", measure)
+    result = {"content": [{"type": "text", "text": json.dumps(value)}]}
+    with loopwatch() as watch:
+        given = await results.fit(result, client("t"), TOOL)
+        kept = given["_meta"]["pegboard/result"]["id"]
+        for path in ("", "content" if "content" in value else "name"):
+            with suppress(ToolFailure):
+                await results.read(ResultQuery(kept, path=path), client("t"), 4000)
+    watch.check(0.12)
+    assert max(sizes, default=0) <= 200_000
 
 
 # Results as arguments

@@ -11,13 +11,12 @@ from msgspec import Raw
 from pegboard import exactjson
 from pegboard.exactjson import as_list, as_object
 from pegboard.results.contents import parse_text
+from pegboard.results.json_value import PORTION, group_values, join_values
 from pegboard.results.path import UNREADABLE, items_of, lead_of, members_of
 
 # Nobody looks for it.
 _BETWEEN = "\0"
 _QUOTE = ord('"')
-# What is longer is read in parts: while one is read, no other thread has its turn.
-_PORTION = 100_000
 # Fractions keep the digits that they are written with.
 _VALUE = msgspec.json.Decoder(float_hook=str)
 
@@ -25,7 +24,7 @@ _VALUE = msgspec.json.Decoder(float_hook=str)
 def inner_texts(value: memoryview | Raw, depth: int = 0) -> Iterator[str]:
     """All of them, short ones together in one text, with something between them; `NotJson` if that cannot be read."""
     view = memoryview(value)
-    if len(view) <= _PORTION:
+    if len(view) <= PORTION:
         yield _BETWEEN.join(_list_texts(_parse(bytes(view))))
     elif lead_of(view) == _QUOTE:
         yield parse_text(view)
@@ -42,24 +41,11 @@ def inner_texts(value: memoryview | Raw, depth: int = 0) -> Iterator[str]:
 
 
 def _texts_of_all(values: Iterable[Raw], depth: int) -> Iterator[str]:
-    """Those of several values: small ones are read together, as one list."""
-    group: list[Raw] = []
-    room = _PORTION
-    for value in values:
-        size = len(memoryview(value))
-        if size > _PORTION:
-            yield from inner_texts(value, depth)
-            continue
-        if size > room:
-            yield from _texts_of_group(group)
-            group, room = [], _PORTION
-        group.append(value)
-        room -= size + 1
-    yield from _texts_of_group(group)
-
-
-def _texts_of_group(group: list[Raw]) -> Iterator[str]:
-    yield _BETWEEN.join(_list_texts(_parse(b"[%b]" % b",".join(group))))
+    for group in group_values(values):
+        if len(group) == 1:
+            yield from inner_texts(group[0], depth)
+        else:
+            yield _BETWEEN.join(_list_texts(_parse(join_values(group))))
 
 
 def _parse(data: bytes) -> Any:

@@ -11,6 +11,7 @@ from msgspec import Raw
 from pegboard import exactjson
 from pegboard.results.cut import Shortened, cut_text, share_room, shorten_value
 from pegboard.results.json_part import JsonPart
+from pegboard.results.json_value import parse_value
 from pegboard.results.path import UNREADABLE, Step, write_path
 from pegboard.results.records import LongText, Records
 from pegboard.results.shape import write_shape
@@ -188,7 +189,7 @@ def _glance(item: Raw) -> Any:
 
 def _read(item: bytes | memoryview | Raw) -> Any:
     try:
-        return exactjson.parse(bytes(memoryview(item)))
+        return parse_value(item)
     except exactjson.NotJson:
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -15,16 +16,26 @@ from pegboard.text import json_path, quote_start
 
 EACH = -1
 Step = str | int
+# An object that has more members is not opened. Only one of so many bytes can have them.
+MOST_MEMBERS = 200_000
+_LARGE = 1_000_000
 _MOST_STEPS = 250
 _SHOWN = 60
 _SOME_KEYS = 20
 # No list has so many items.
 _DIGITS = 15
+_OBJECT = ord("{")
 _PIECE = re.compile(r"(?:^|\.)(?P<name>[^.\[\]]+)|\[(?P<index>\d*)\]")
 _MEMBERS = msgspec.json.Decoder(dict[str, Raw])
 _ITEMS = msgspec.json.Decoder(list[Raw])
 # A text that is no UTF-8 is told apart from one that is no JSON, but only where it is read.
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+class _Name(str):
+    """The name of a member that was looked at."""
+
+    __slots__ = ()
 
 
 def parse_path(text: str) -> tuple[Step, ...]:
@@ -66,11 +77,25 @@ def write_path(steps: Sequence[Step]) -> str:
 
 
 def members_of(text: bytes | memoryview | Raw) -> dict[str, Raw] | None:
-    """The members of a JSON object, still closed; `None` if it is none."""
+    """The members of a JSON object, still closed; `None` if it is none, or has too many."""
     try:
-        return _MEMBERS.decode(text)
+        return _MEMBERS.decode(text) if len(memoryview(text)) <= _LARGE else _members_of_large(text)
     except UNREADABLE:
         return None
+
+
+def _members_of_large(text: bytes | memoryview | Raw) -> dict[str, Raw]:
+    """The same, with a look at each name: to make a million members takes most of a second, for which no other thread
+    would have its turn."""
+    numbers = itertools.count()
+
+    def take(_: type, name: str) -> _Name:
+        if next(numbers) >= MOST_MEMBERS:
+            raise ValueError("too many members")
+        return _Name(name)
+
+    members = msgspec.json.Decoder(dict[_Name, Raw], dec_hook=take).decode(text)
+    return {str(name): value for name, value in members.items()}
 
 
 def items_of(text: bytes | memoryview | Raw) -> list[Raw] | None:
@@ -118,6 +143,7 @@ def _follow(value: memoryview, step: Step, before: Sequence[Step], *, must_be: b
         problem = f'{_name(before)} has no "{quote_start(str(step), _SHOWN)}"; it has {some or "nothing"}'
     else:
         kind = "a list: say which item, as in [0], or each, as in []" if items is not None else "no object"
+        kind = "an object of too many members to be opened" if lead_of(value) == _OBJECT else kind
         problem = f'{_name(before)} is {kind} (at "{quote_start(str(step), _SHOWN)}")'
     if must_be:
         raise invalid(f"path: {problem}")

@@ -16,6 +16,7 @@ from pegboard.results.condition import Condition, parse_conditions
 from pegboard.results.fields import check_fields
 from pegboard.results.hits import Hits
 from pegboard.results.inner_texts import inner_texts
+from pegboard.results.json_value import parse_value
 from pegboard.results.keeper import PIECE, KeptResult, ResultKeeper
 from pegboard.results.passages import PassageSearch
 from pegboard.results.path import EACH, Step, lead_of, parse_path, select, values_at, write_path
@@ -296,7 +297,7 @@ def _read_value(result_id: str, chosen: memoryview, wanted: ResultQuery, choice:
     """What a path leads to that is no list: a text by its characters, an object as far as it fits as a value."""
     data = bytes(chosen)
     if lead_of(data) == _TEXT:
-        text = str(exactjson.parse(data))
+        text = str(parse_value(data))
     elif len(data) <= room and not choice.words and not wanted.offset:
         return {"id": result_id, "unit": "value", "value": exactjson.parse(data)}
     else:
@@ -336,7 +337,7 @@ def _list_passages(result_id: str, hits: Hits, choice: _Choice) -> dict[str, Any
 
 def _parse(record: memoryview) -> Any:
     try:
-        return exactjson.parse(bytes(record))
+        return parse_value(record)
     except exactjson.NotJson as exc:
         raise _refuse_record(exc) from None
 
