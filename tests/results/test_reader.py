@@ -300,6 +300,17 @@ async def test_members_of_an_object_that_are_alike_are_records(kept: Kept) -> No
     assert (await kept.read(await kept.put(json.dumps({"few": few})), path="few"))["value"] == few
 
 
+@pytest.mark.scenario("results: Records, words, paths, fields and conditions are read")
+async def test_words_are_looked_for_in_names_of_records_too(kept: Kept) -> None:
+    """One word may be in the name, and another in the value."""
+    versions = {f"dep-{number}": f"^{number % 7}.0.0" for number in range(3000)}
+    document = await kept.put(json.dumps({"name": "app", "dependencies": versions}))
+    found = await kept.read(document, query="DEP-2222")
+    assert (found["keys"], found["records"], found["total"]) == (["dep-2222"], ["^3.0.0"], 1)
+    found = await kept.read(document, query="dep-2222 ^3.0")
+    assert (found["keys"], found["at"]) == (["dep-2222"], [2222])
+
+
 async def test_a_result_is_read_by_its_link_too(kept: Kept) -> None:
     """Which is what a model is given of a kept result."""
     log = await kept.put(LOG)

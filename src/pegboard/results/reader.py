@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from msgspec import Raw
@@ -225,7 +226,7 @@ def _read_records(
 ) -> dict[str, Any]:
     """A page of records; `found` says where they stand, if one path leads to each."""
     records = list(map(memoryview, items))
-    places, message = _find_places(records, choice)
+    places, message = _find_places(records, None if found is None else found.keys, choice)
     page = places[wanted.offset : wanted.offset + wanted.limit] if wanted.limit else places[wanted.offset :]
     if page and choice.fields:
         parsed = _ParsedRecords(records)
@@ -241,23 +242,24 @@ def _read_records(
     return {**answer, "next": following if following < len(places) else None, "total": len(places)}
 
 
-def _find_places(records: Sequence[memoryview], choice: _Choice) -> tuple[list[int], str]:
+def _find_places(records: Sequence[memoryview], keys: Sequence[str] | None, choice: _Choice) -> tuple[list[int], str]:
     """The numbers of the records that are wanted, and what there is to say of them."""
     places = list(range(len(records)))
     if choice.conditions:
         places = filter_records(_ParsedRecords(records), choice.conditions)
     if not choice.words:
         return places, ""
-    found = {at: count for at in places if (count := _count_words(records[at], choice.words))}
+    counts = ((at, _count_words(choice.words, records[at], keys[at] if keys else "")) for at in places)
+    found = {at: count for at, count in counts if count}
     # Where nothing has all of the words, what has most of them.
     most = max(found.values(), default=0)
     places = [at for at, count in found.items() if count == most]
     return places, "" if not places or most == len(choice.words) else _MOST_WORDS.format("record")
 
 
-def _count_words(record: memoryview, words: Sequence[str]) -> int:
+def _count_words(words: Sequence[str], record: memoryview, key: str) -> int:
     try:
-        return count_words(words, inner_texts(record))
+        return count_words(words, chain([key], inner_texts(record)))
     except exactjson.NotJson as exc:
         raise _refuse_record(exc) from None
 
