@@ -311,6 +311,23 @@ async def test_words_are_looked_for_in_names_of_records_too(kept: Kept) -> None:
     assert (found["keys"], found["at"]) == (["dep-2222"], [2222])
 
 
+@pytest.mark.scenario("results: Records, words, paths, fields and conditions are read")
+async def test_words_in_quotes_stand_together(kept: Kept) -> None:
+    """In a text, and in a value or a name of a record; what JSON writes around them is none of it."""
+    log = await kept.put(LOG)
+    assert (await kept.read(log, query="'ERROR disk' full"))["total"] == 40
+    assert "message" in await kept.read(log, query="'disk ERROR' full")
+    document = await kept.put(json.dumps([{"user name": f'say "hi {number}"', "n": number} for number in range(300)]))
+    for query, at in (
+        ('"hi 42"', [42]),
+        ("'say \"hi 7\"'", [7]),
+        ('42 "user name"', [42, 142, 242]),
+        ('"name n"', []),
+        ('":', []),
+    ):
+        assert (await kept.read(document, query=query))["at"] == at
+
+
 async def test_a_result_is_read_by_its_link_too(kept: Kept) -> None:
     """Which is what a model is given of a kept result."""
     log = await kept.put(LOG)

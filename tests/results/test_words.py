@@ -39,9 +39,27 @@ def test_letters_that_differ_by_case_alone_are_folded_to_the_same() -> None:
 @pytest.mark.parametrize("query", ["x" * 201, "short " + "é" * 201])
 def test_words_that_nobody_would_write_are_refused(query: str) -> None:
     """And it is said how long they may be."""
-    with pytest.raises(ToolFailure, match=r'^query: a word has at most 200 characters, and "(x|é)+…" has 201$'):
+    with pytest.raises(
+        ToolFailure, match=r'^query: a word, or what is in quotes, has at most 200 characters, and "(x|é)+…" has 201$'
+    ):
         split_words(query)
     assert split_words("x" * 200) == ["x" * 200]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ('"Disk  Full" error', ["disk  full", "error"]),
+        ("'a b' 'c'  \"d 'e' f\"", ["a b", "c", "d 'e' f"]),
+        ("don't say 'it is'", ["don't", "say", "it is"]),
+        ('5" disk "open', ['5"', "disk", '"open']),
+        ('"state":"open" x"y z"', ['"state":"open"', 'x"y', 'z"']),
+        ("\"\" '  ' x x", ["x"]),
+    ],
+)
+def test_what_has_quotes_around_it_is_one_word(query: str, expected: list[str]) -> None:
+    """A quote that has no other one is a letter."""
+    assert split_words(query) == expected
 
 
 @pytest.mark.parametrize("text", ["x" * 450_000, "é\n" * 250_000])

@@ -4,6 +4,7 @@ is matched."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from pegboard.result import invalid
@@ -13,6 +14,7 @@ from pegboard.text import quote_start
 PORTION = 100_000
 _MOST_WORDS, _LONGEST_WORD = 20, 200
 _SHOWN = 60
+_PART = re.compile(r"""(?<!\S)"([^"]*)"(?!\S)|(?<!\S)'([^']*)'(?!\S)|(\S+)""")
 # Small letters that have one capital letter in common, and so are the same but for case: each with what stands for it.
 _TWINS = {
     "\u0131": "i",
@@ -45,11 +47,12 @@ _TWINS = {
 
 
 def split_words(query: str) -> list[str]:
-    """The words of a query, folded."""
-    words = query.split()
+    """The words of a query, folded; what has quotes around it counts as one."""
+    parts = (next(filter(None, found.groups()), "") for found in _PART.finditer(query))
+    words = [part for part in parts if part.strip()]
     if (long := next((word for word in words if len(word) > _LONGEST_WORD), None)) is not None:
         what = f'"{quote_start(long, _SHOWN)}" has {len(long):,}'
-        raise invalid(f"query: a word has at most {_LONGEST_WORD} characters, and {what}")
+        raise invalid(f"query: a word, or what is in quotes, has at most {_LONGEST_WORD} characters, and {what}")
     words = list(dict.fromkeys(map(fold, words)))
     if not words or len(words) > _MOST_WORDS:
         raise invalid(f"query must have 1 to {_MOST_WORDS} words")
