@@ -43,12 +43,13 @@ class Kept:
     def __init__(self, reader: ResultReader, keeper: ResultKeeper) -> None:
         self._reader, self._keeper = reader, keeper
 
-    async def put(self, text: str) -> str:
-        json_part = find_json(texts_of({"content": [{"type": "text", "text": text}]}))
+    async def put(self, *texts: str) -> str:
+        found = texts_of({"content": [{"type": "text", "text": text} for text in texts]})
+        json_part = find_json(found)
         facts: dict[str, Any] = {} if json_part is None else {"start": json_part.start, "end": json_part.end}
         if json_part is not None and json_part.records is not None:
             facts["path"] = json_part.path
-        kept = await self._keeper.keep(text, facts, OWNER)
+        kept = await self._keeper.keep(found.whole, facts, OWNER)
         assert kept is not None
         return kept
 
@@ -326,6 +327,37 @@ async def test_words_in_quotes_stand_together(kept: Kept) -> None:
         ('":', []),
     ):
         assert (await kept.read(document, query=query))["at"] == at
+
+
+@pytest.mark.scenario("results: Records, words, paths, fields and conditions are read")
+@pytest.mark.parametrize("text", [LOG, json.dumps(DOCUMENT)], ids=["text", "records"])
+async def test_what_has_only_some_of_the_words_fills_no_page(kept: Kept, text: str) -> None:
+    """A few come, behind the message that says what they are; the others on further pages."""
+    document = await kept.put(text)
+    unit, words = ("hits", "all zzz") if text == LOG else ("records", "zzz crashes")
+    page = await kept.read(document, query=words)
+    assert list(page)[:4] == ["id", "unit", "message", unit]
+    assert (len(page[unit]), page["next"], page["total"] > 90) == (5, 5, True)
+    more = await kept.read(document, query=words, offset=5)
+    assert (len(more[unit]), more["next"], more["total"]) == (5, 10, page["total"])
+    assert len((await kept.read(document, query=words, limit=2))[unit]) == 2
+    assert len((await kept.read(document, query=words.replace("zzz", "")))[unit]) > 5
+
+
+@pytest.mark.scenario("results: Records, words, paths, fields and conditions are read")
+async def test_texts_beside_the_records_that_were_not_searched_are_told(kept: Kept) -> None:
+    """Where they are searched, nothing is said."""
+    document = await kept.put(json.dumps(DOCUMENT), "a needle beside it")
+    told = 'Other texts of the result were not searched: path="" searches all of it.'
+    for query, said in (
+        ("needle", told),
+        ("'code 42'", told),
+        ("crashes zzz", f"No record has all of the words; these have most of them. {told}"),
+    ):
+        assert (await kept.read(document, query=query))["message"] == said
+    assert "message" not in await kept.read(document, where="number = 42")
+    found = await kept.read(document, query="needle", path="")
+    assert (found["total"], "message" in found) == (1, False)
 
 
 async def test_a_result_is_read_by_its_link_too(kept: Kept) -> None:

@@ -34,6 +34,9 @@ _MOST_FIELDS = 50
 # So many records of a page are looked at first for a field that may be in none.
 _LIKELY = 20
 _MOST_WORDS = "No {} has all of the words; these have most of them."
+# Where that is so, they are only what somebody may have meant: as many as show that.
+_FEW = 5
+_OTHER_TEXTS = 'Other texts of the result were not searched: path="" searches all of it.'
 _TEXT = ord('"')
 _OPENING = b"{["
 
@@ -72,7 +75,10 @@ class ResultReader:
                 return await self._read_text(kept, wanted, choice, room)
             start, end = kept.json or (0, kept.characters)
             text = await self._keeper.read(kept, start, end)
-            return await asyncio.to_thread(_read_json, kept.result_id, text, steps, wanted, choice, room)
+            answer = await asyncio.to_thread(_read_json, kept.result_id, text, steps, wanted, choice, room)
+        if choice.words and (start, end) != (0, kept.characters):
+            answer["message"] = " ".join(filter(None, [answer.get("message"), _OTHER_TEXTS]))
+        return answer
 
     async def knows(self, result_id: str, owner: ResultOwner) -> bool:
         """Whether a result is kept for this owner; if that cannot be looked up now, it is not."""
@@ -227,18 +233,19 @@ def _read_records(
     """A page of records; `found` says where they stand, if one path leads to each."""
     records = list(map(memoryview, items))
     places, message = _find_places(records, None if found is None else found.keys, choice)
-    page = places[wanted.offset : wanted.offset + wanted.limit] if wanted.limit else places[wanted.offset :]
+    most = min(wanted.limit or len(places), _FEW if message else len(places))
+    page = places[wanted.offset : wanted.offset + most]
     if page and choice.fields:
         parsed = _ParsedRecords(records)
         check_fields(choice.fields, (parsed[at] for at in page[:_LIKELY]), parsed)
     shown = _fit_records(records, page, choice, room, found)
     following = wanted.offset + len(shown)
-    answer: dict[str, Any] = {"id": result_id, "unit": "records", "records": shown, "offset": wanted.offset}
+    answer: dict[str, Any] = {"id": result_id, "unit": "records", **({"message": message} if message else {})}
+    answer |= {"records": shown, "offset": wanted.offset}
     if choice.filters:
         answer["at"] = page[: len(shown)]
     if found is not None and found.keys is not None:
         answer["keys"] = [exactjson.well_formed(found.keys[at]) for at in page[: len(shown)]]
-    answer |= {"message": message} if message else {}
     return {**answer, "next": following if following < len(places) else None, "total": len(places)}
 
 
@@ -330,11 +337,19 @@ def carry(text: str) -> str:
 
 
 def _list_passages(result_id: str, hits: Hits, choice: _Choice) -> dict[str, Any]:
-    following = hits.offset + len(hits.shown)
-    answer: dict[str, Any] = {"id": result_id, "unit": "hits", "hits": hits.shown, "offset": hits.offset}
+    answer: dict[str, Any] = {"id": result_id, "unit": "hits"}
+    shown = hits.shown
     if hits.total and hits.words < len(choice.words):
         answer["message"] = _MOST_WORDS.format("place")
-    return {**answer, "next": following if following < hits.total else None, "total": hits.total}
+        shown = shown[:_FEW]
+    following = hits.offset + len(shown)
+    return {
+        **answer,
+        "hits": shown,
+        "offset": hits.offset,
+        "next": following if following < hits.total else None,
+        "total": hits.total,
+    }
 
 
 def _parse(record: memoryview) -> Any:
