@@ -360,6 +360,29 @@ async def test_texts_beside_the_records_that_were_not_searched_are_told(kept: Ke
     assert (found["total"], "message" in found) == (1, False)
 
 
+@pytest.mark.scenario("results: Records, words, paths, fields and conditions are read")
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("state = Open", "state = open"),
+        ("number >= 0 and state = 'OPEN'", "state = open"),
+        ("state == CLOSED and user.login = 'user 1'", "state = closed"),
+        ("labels.name = Bug", "labels.name = bug"),
+        ("state = op", None),
+        ("labels = [1]", None),
+        ("state = open and number = 2", None),
+        ("state != open and state != closed", None),
+        ("number = -1", None),
+    ],
+)
+async def test_a_value_in_other_letters_is_told(kept: Kept, where: str, said: str | None) -> None:
+    """Where a condition finds nothing for that reason alone."""
+    document = await kept.put(json.dumps(DOCUMENT))
+    page = await kept.read(document, where=where)
+    message = None if said is None else f"= is exact, also in the case of letters: there is {said}"
+    assert (page["total"], page.get("message")) == (0, message)
+
+
 async def test_a_result_is_read_by_its_link_too(kept: Kept) -> None:
     """Which is what a model is given of a kept result."""
     log = await kept.put(LOG)

@@ -13,6 +13,7 @@ from pegboard.exactjson import as_list, as_object
 from pegboard.result import ToolFailure, invalid
 from pegboard.results.numerals import Amount, read_amount
 from pegboard.results.path import Step, parse_path, values_at
+from pegboard.results.words import fold
 from pegboard.text import quote_start
 
 _MOST = 20
@@ -43,6 +44,14 @@ class Condition:
         if self.operator == "!=":
             return not any(self._is_equal(value) for value in found)
         return any(self._fits(value) for value in found)
+
+    def nearly_holds(self, record: Any) -> str | None:
+        """A text of a record that is the wanted one but for the case of its letters, where `=` wants one."""
+        wanted = self.word if self.word is not None else self.value
+        if self.operator != "=" or not isinstance(wanted, str):
+            return None
+        texts = (value for value in self._values(record) if isinstance(value, str) and len(value) == len(wanted))
+        return next((text for text in texts if fold(text) == fold(wanted)), None)
 
     def orders(self, record: Any) -> bool | None:
         """Whether a value of a record can be less or greater than the wanted one; `None` if there is no value."""

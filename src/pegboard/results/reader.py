@@ -21,7 +21,7 @@ from pegboard.results.json_value import parse_value
 from pegboard.results.keeper import PIECE, KeptResult, ResultKeeper
 from pegboard.results.passages import PassageSearch
 from pegboard.results.path import EACH, Step, lead_of, parse_path, select, values_at, write_path
-from pegboard.results.record_filter import filter_records
+from pegboard.results.record_filter import explain_nothing, filter_records
 from pegboard.results.records import Records, records_at
 from pegboard.results.turns import Turns
 from pegboard.results.words import count_words, split_words
@@ -254,6 +254,8 @@ def _find_places(records: Sequence[memoryview], keys: Sequence[str] | None, choi
     places = list(range(len(records)))
     if choice.conditions:
         places = filter_records(_ParsedRecords(records), choice.conditions)
+        if not places:
+            return [], explain_nothing(_ParsedRecords(records), choice.conditions)
     if not choice.words:
         return places, ""
     counts = ((at, _count_words(choice.words, records[at], keys[at] if keys else "")) for at in places)

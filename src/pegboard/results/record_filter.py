@@ -63,6 +63,22 @@ def filter_records(records: Sequence[Any], conditions: Sequence[Condition]) -> l
     return chosen
 
 
+def explain_nothing(records: Sequence[Any], conditions: Sequence[Condition]) -> str:
+    """What there is to say where no record was found: that a text is there in other letters; empty for nothing."""
+    left = dict(enumerate(conditions))
+    near: dict[int, str] = {}
+    for record in records:
+        left = {number: condition for number, condition in left.items() if not condition.holds(record)}
+        for number in left.keys() - near.keys():
+            if (text := left[number].nearly_holds(record)) is not None:
+                near[number] = text
+    number = min(left.keys() & near.keys(), default=None)
+    if number is None:
+        return ""
+    what = f"{quote_start(left[number].field, _SHOWN)} = {quote_start(near[number], _SHOWN)}".lstrip()
+    return f"= is exact, also in the case of letters: there is {what}"
+
+
 def refuse_first(refusals: Iterable[ToolFailure | None]) -> None:
     """Raise the first of these that is one."""
     if (first := next((refusal for refusal in refusals if refusal is not None), None)) is not None:
