@@ -383,6 +383,23 @@ async def test_a_value_in_other_letters_is_told(kept: Kept, where: str, said: st
     assert (page["total"], page.get("message")) == (0, message)
 
 
+@pytest.mark.scenario("results: Records, words, paths, fields and conditions are read")
+async def test_a_name_with_dots_needs_no_pointer(kept: Kept) -> None:
+    """As long as its beginning is no name itself: then that is what a path means."""
+    files = {f"src/mod{number}.test.py": {"lines.of": [f"line {number}"]} for number in range(80)}
+    document = await kept.put(json.dumps({"files": files, "a": {"b": 1}, "a.b": 2, "x.y": 3, "x.y.z": 4}))
+    assert (await kept.read(document, path="files.src/mod77.test.py.lines.of[0]"))["text"] == "line 77"
+    assert (await kept.read(document, path="files.src/mod7.test.py"))["value"] == {"lines.of": ["line 7"]}
+    for path, value in (("a.b", 1), ("/a.b", 2), ("x.y", 3), ("x.y.z", 4)):
+        assert (await kept.read(document, path=path))["value"] == value
+    whole = await kept.put(json.dumps(files))
+    assert (await kept.read(whole, path="src/mod77.test.py"))["value"] == {"lines.of": ["line 77"]}
+    with pytest.raises(ToolFailure, match=r'the whole has no "src/mod99"; .*as in "/a~1b\.c"$'):
+        await kept.read(whole, path="src/mod99.test.py")
+    rows = await kept.put(json.dumps([{"a": {"b": 1}, "a.b": 2}, {"a.b": 3}, {"a": {"b": 4}}]))
+    assert (await kept.read(rows, path="[].a.b"))["records"] == [1, 4]
+
+
 async def test_a_result_is_read_by_its_link_too(kept: Kept) -> None:
     """Which is what a model is given of a kept result."""
     log = await kept.put(LOG)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -114,13 +114,18 @@ def lead_of(text: bytes | memoryview | Raw) -> int:
 
 def select(text: bytes, steps: Sequence[Step]) -> list[memoryview] | memoryview:
     """What stands at the end of a path, still JSON; a list of values if each item was meant somewhere."""
-    values, is_each = [memoryview(text)], False
-    for number, step in enumerate(steps):
-        if step == EACH:
-            values, is_each = [memoryview(item) for value in values for item in _each(value, steps[:number])], True
+    values, is_each, number = [memoryview(text)], False, 0
+    while number < len(steps):
+        before = steps[:number]
+        if steps[number] == EACH:
+            values = [memoryview(item) for value in values for item in _each(value, before)]
+            is_each, number = True, number + 1
             continue
-        found = [_follow(value, step, steps[:number], must_be=not is_each) for value in values]
-        values = [value for value in found if value is not None]
+        # Each item may have other names: there, a name with dots is read as the path has it.
+        ahead = steps[number : number + 1] if is_each else steps[number:]
+        found = [_follow(value, ahead, before, must_be=not is_each) for value in values]
+        values = [each[0] for each in found if each is not None]
+        number += max((each[1] for each in found if each is not None), default=1)
     return values if is_each else values[0]
 
 
@@ -131,16 +136,21 @@ def _each(value: memoryview, before: Sequence[Step]) -> list[Raw]:
     return items
 
 
-def _follow(value: memoryview, step: Step, before: Sequence[Step], *, must_be: bool) -> memoryview | None:
+def _follow(
+    value: memoryview, ahead: Sequence[Step], before: Sequence[Step], *, must_be: bool
+) -> tuple[memoryview, int] | None:
+    """What the next step leads to, and how many steps that takes: a name with dots in it looks like several."""
+    step = ahead[0]
     if (items := items_of(value)) is not None and (index := _index(step)) is not None:
         if index < len(items):
-            return memoryview(items[index])
+            return memoryview(items[index]), 1
         problem = f"{_name(before)} has {len(items):,} items, and no number {quote_start(str(step), _SHOWN)}"
     elif (members := members_of(value)) is not None:
-        if str(step) in members:
-            return memoryview(members[str(step)])
+        if count := _count_steps(members, ahead):
+            return memoryview(members[_join(ahead[:count])]), count
         some = ", ".join(quote_start(name, _SHOWN) for name in list(members)[:_SOME_KEYS])
         problem = f'{_name(before)} has no "{quote_start(str(step), _SHOWN)}"; it has {some or "nothing"}'
+        problem += '; a name with dots, / or brackets is written as in "/a~1b.c"' if len(ahead) > 1 else ""
     else:
         kind = "a list: say which item, as in [0], or each, as in []" if items is not None else "no object"
         kind = "an object of too many members to be opened" if lead_of(value) == _OBJECT else kind
@@ -148,6 +158,16 @@ def _follow(value: memoryview, step: Step, before: Sequence[Step], *, must_be: b
     if must_be:
         raise invalid(f"path: {problem}")
     return None
+
+
+def _count_steps(members: Mapping[str, Raw], ahead: Sequence[Step]) -> int:
+    """How many of the next steps are the name of a member: one if that is there, else as many as can be; 0 for none."""
+    names = len(list(itertools.takewhile(lambda step: isinstance(step, str), ahead)))
+    return next((count for count in (1, *range(names, 1, -1)) if _join(ahead[:count]) in members), 0)
+
+
+def _join(steps: Sequence[Step]) -> str:
+    return ".".join(map(str, steps))
 
 
 def _index(step: Step) -> int | None:
