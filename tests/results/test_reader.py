@@ -149,6 +149,30 @@ async def test_a_record_larger_than_a_page_is_told_with_its_path(kept: Kept) -> 
     assert (await kept.read(document, 1000, offset=1, fields=["n"]))["records"] == [{"n": 2}, {"n": 3}]
 
 
+@pytest.mark.scenario("results: Records, words, paths, fields and conditions are read")
+async def test_of_a_large_record_the_list_in_it_is_told(kept: Kept) -> None:
+    """With a path by which it is read by records."""
+    regions = [
+        {"region": name, "customers": [{"id": f"{name}-{number}", "open": number % 9} for number in range(60)]}
+        for name in ("north", "south", "east")
+    ]
+    document = await kept.put(json.dumps({"data": {"regions": regions}}))
+    (told,) = (await kept.read(document, 1500))["records"]
+    path = "data.regions[].customers[]"
+    assert (told["path"], told["advice"]) == (
+        "data.regions[0]",
+        f'read it with this path, or by records: path="{path}"',
+    )
+    found = await kept.read(document, path=path, where="id contains south and open = 8", fields=["id"])
+    assert found["records"] == [{"id": f"south-{number}"} for number in range(60) if number % 9 == 8]
+    named = {f"region {number}": {"of.it": regions[0]["customers"], "n": number} for number in range(20)}
+    (told,) = (await kept.read(await kept.put(json.dumps(named)), 1500, offset=7))["records"]
+    assert told["advice"] == "read it with this path"
+    dotted = {f"region {number}": {"inner": regions[0]["customers"], "n": number} for number in range(20)}
+    (told,) = (await kept.read(await kept.put(json.dumps(dotted)), 1500, offset=7))["records"]
+    assert told["advice"] == 'read it with this path, or by records: path="region 7.inner[]"'
+
+
 async def test_words_in_a_text_have_their_places(kept: Kept) -> None:
     """The line, and the place in the whole; what has all words, else what has most."""
     log = await kept.put(LOG)

@@ -22,7 +22,7 @@ from pegboard.results.keeper import PIECE, KeptResult, ResultKeeper
 from pegboard.results.passages import PassageSearch
 from pegboard.results.path import EACH, Step, lead_of, parse_path, select, values_at, write_path
 from pegboard.results.record_filter import explain_nothing, filter_records
-from pegboard.results.records import Records, records_at
+from pegboard.results.records import Records, find_records, records_at
 from pegboard.results.turns import Turns
 from pegboard.results.words import count_words, split_words
 from pegboard.storage.results import ResultOwner
@@ -36,6 +36,8 @@ _LIKELY = 20
 _MOST_WORDS = "No {} has all of the words; these have most of them."
 # Where that is so, they are only what somebody may have meant: as many as show that.
 _FEW = 5
+# A list in a record that is too large is named if it has so many items, and its path is no longer than this.
+_MANY, _LONGEST_PATH = 10, 200
 _OTHER_TEXTS = 'Other texts of the result were not searched: path="" searches all of it.'
 _TEXT = ord('"')
 _OPENING = b"{["
@@ -286,12 +288,30 @@ def _fit_records(
         if size > room and shown:
             break
         if size > room:
-            where = "" if found is None else write_path((*found.path, found.step(at)))
-            advice = {"path": where, "advice": "read it with this path"} if where else {"advice": "choose fields"}
-            return [{"tooLarge": len(bytes(records[at]).decode("utf-8", "replace")), **advice}]
+            return [_describe_large(records[at], at, found)]
         shown.append(record)
         room -= size
     return shown
+
+
+def _describe_large(record: memoryview, at: int, found: Records | None) -> dict[str, Any]:
+    """What is told of a record that is too large for a page: how it is read, and the list in it, if there is one."""
+    data = bytes(record)
+    told: dict[str, Any] = {"tooLarge": len(data.decode("utf-8", "replace"))}
+    where = "" if found is None else write_path((*found.path, found.step(at)))
+    if found is None or not where:
+        return {**told, "advice": "choose fields"}
+    told |= {"path": where, "advice": "read it with this path"}
+    inner = find_records(data)
+    if inner is None or not inner.path or len(inner.items) < _MANY:
+        return told
+    step = EACH if found.keys is None else found.step(at)
+    steps = (*found.path, step, *inner.path, *([EACH] if inner.keys is None else []))
+    path = write_path(steps).replace(f"[{EACH}]", "[]")
+    # A pointer has no step for each item.
+    if len(path) > _LONGEST_PATH or parse_path(path) != steps:
+        return told
+    return {**told, "advice": f'read it with this path, or by records: path="{path}"'}
 
 
 def _choose_of(data: memoryview, choice: _Choice, room: int) -> tuple[Any, int]:
