@@ -72,7 +72,7 @@ def test_the_keyboard_reaches_everything(context: BrowserContext, url: str) -> N
 def test_a_phone_has_a_menu(context: BrowserContext, url: str) -> None:
     """It opens by a button, which says whether it is open, and closes when a screen was chosen."""
     with visiting(context, url) as visit:
-        visit.page.set_viewport_size(PHONE)  # pyright: ignore[reportArgumentType]
+        visit.page.set_viewport_size({"width": PHONE["width"], "height": PHONE["height"]})  # pyright: ignore[reportArgumentType]
         page = visit.open()
         menu = page.get_by_role("button", name="Menu")
         expect(menu).to_have_attribute("aria-expanded", "false")
@@ -210,3 +210,5 @@ def test_no_javascript_is_no_blank_page(chromium: Any, url: str) -> None:
     page.goto(url)
     assert "pegboard --help" in page.inner_text("body")
     context.close()
+
+

@@ -23,23 +23,23 @@ import Tool from "./screens/tool.js";
 import Tools from "./screens/tools.js";
 
 /** @typedef {{parts: string[], query: Record<string, string>, self: any}} ScreenProps */
-/** @type {[string, string, (props: any) => any, string?][]} what it needs: a toolset, or to be an admin */
+/** @type {[string, (props: any) => any, string?][]} each is called by its address, but for the first; and what it needs: a toolset, or to be an admin */
 const PLACES = [
-  ["", "Overview", Overview],
-  ["servers", "Servers", Servers],
-  ["tools", "Tools", Tools],
-  ["calls", "Calls", Calls],
-  ["changes", "Changes", Changes, "admin"],
-  ["memory", "Memory", Memory, "memory"],
-  ["chats", "Chats", Chats, "chats"],
-  ["tasks", "Tasks", Tasks, "tasks"],
-  ["clients", "Clients", Clients, "admin"],
-  ["sign-ins", "Sign-ins", SignIns],
-  ["access", "Access", Access, "admin"],
+  ["", Overview],
+  ["servers", Servers],
+  ["tools", Tools],
+  ["calls", Calls],
+  ["changes", Changes, "admin"],
+  ["memory", Memory, "memory"],
+  ["chats", Chats, "chats"],
+  ["tasks", Tasks, "tasks"],
+  ["clients", Clients, "admin"],
+  ["sign-ins", SignIns],
+  ["access", Access, "admin"],
 ];
 /** @type {Map<string, (props: any) => any>} */
 const SCREENS = new Map([["servers/", Server], ["add", Add], ["tools/", Tool], ["rest", Rest]]);
-for (const [place, , screen] of PLACES) SCREENS.set(place, screen);
+for (const [place, screen] of PLACES) SCREENS.set(place, screen);
 
 /** The screen of an address; one with a name behind it may be another. @param {string[]} parts */
 function screenOf(parts) {
@@ -80,8 +80,8 @@ function Frame({ self, onSignOut }) {
         <a class="brand" href="#/"><img src="/static/icon.svg" alt="" width="26" height="26" /> Pegboard</a>
         <button type="button" class="menu" aria-expanded=${isMenuOpen} aria-controls="places" onClick=${() => setMenuOpen(!isMenuOpen)}>Menu</button>
         <nav id="places" class=${isMenuOpen ? "open" : ""} aria-label="Screens">
-          ${PLACES.filter(([, , , needs]) => !needs || (needs === "admin" ? self.admin : self.gives.toolsets.includes(needs))).map(([place, words]) => html`<a href=${to(place ? [place] : [])}
-            aria-current=${(parts[0] ?? "") === place || (place === "servers" && name === "add") ? "page" : undefined}>${words}</a>`)}
+          ${PLACES.filter(([, , needs]) => !needs || (needs === "admin" ? self.admin : self.gives.toolsets.includes(needs))).map(([place]) => html`<a href=${to(place ? [place] : [])}
+            aria-current=${(parts[0] ?? "") === place || (place === "servers" && name === "add") ? "page" : undefined}>${place ? place[0].toUpperCase() + place.slice(1) : "Overview"}</a>`)}
           <div class="foot">
             <${Status} />
             <p class="who">${self.kind === "local" ? "You, on this machine" : self.name}</p>
@@ -104,7 +104,7 @@ function Status() {
 function Place({ name, ...props }) {
   const [error, resetError] = useErrorBoundary((problem) => console.error(problem));
   const Shown = SCREENS.get(name);
-  if (error) return html`<${Problem} error=${new ApiError("This screen has failed. The browser's console says more.", 0)} reload=${resetError} />`;
+  if (error) return html`<${Problem} error=${new ApiError("This screen has failed; the browser's console says why.", 0)} reload=${resetError} />`;
   if (!Shown) return html`<h1 tabindex="-1">Not here</h1><${Problem} error=${new ApiError("There is no such screen.", 404)} />`;
   return html`<${Shown} key=${name.endsWith("/") ? props.parts.join("/") : name} ...${props} />`;
 }

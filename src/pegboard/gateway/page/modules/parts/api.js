@@ -89,3 +89,6 @@ export function withQuery(path, query) {
 
 /** Part of a path. @param {string} text */
 export const part = (text) => encodeURIComponent(text);
+
+/** Where a server is in REST. @param {string} name @param {string} [more] */
+export const serverPath = (name, more = "") => `servers/${part(name)}${more}`;

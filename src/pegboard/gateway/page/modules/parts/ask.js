@@ -30,7 +30,7 @@ function Question({ params, onAnswer }) {
   const isReady = isVisit || (isObject(value) && !drafts(value).length);
   const lacking = membersOf(fieldOf(schema)).filter(([name, { isRequired }]) => isRequired && value[name] === undefined).map(([name]) => name).join(", ");
   const accept = () => lacking || onAnswer({ action: "accept", content: isVisit ? undefined : value });
-  const buttons = (/** @type {(event: any) => any} */ send) => html`<div class="actions end"><span class="faint" role="status">${lacking && `Required: ${drawn(lacking)}`}</span>${["Cancel", "Decline"].map((word) => html`<${Button} onClick=${() => onAnswer({ action: word.toLowerCase() })}>${word}<//>`)}
+  const buttons = (/** @type {(event: any) => any} */ send) => html`<div class="acts end"><span class="faint" role="status">${lacking && `Required: ${drawn(lacking)}`}</span>${["Cancel", "Decline"].map((word) => html`<${Button} onClick=${() => onAnswer({ action: word.toLowerCase() })}>${word}<//>`)}
       <${Button} kind="main" type="submit" title="Ctrl+Enter" disabled=${!isReady} onClick=${send}>${isVisit ? "I have been there" : "Send"}<//></div>`;
   // The gateway says before the words whose they are. Without that, a server could say it itself, with the name of another.
   return html`<div class="form"><${Prose} text=${textOf(params.message)} />

@@ -1,7 +1,7 @@
 // Calls as they end: those that the audit has, and those that the stream tells of since.
 import { html, useEffect, useMemo, useRef, useState } from "./html.js";
 import { withQuery } from "./api.js";
-import { useFacts, useResource } from "./live.js";
+import { useFacts, useKept, useResource } from "./live.js";
 import { linkTo, to } from "./route.js";
 import { parse } from "./exact_json.js";
 import { Loaded, Mark, Section, Table, Time, millis, Unseen } from "./ui.js";
@@ -45,9 +45,7 @@ export function useCalls(wanted, { limit, isHeld = false }) {
   // Where there are too many calls for the stream to tell of each, the audit has them.
   const kept = useResource(path, ["calls"], parse);
   // While others are read, those of before stay.
-  const last = useRef(/** @type {any} */ (undefined));
-  if (kept.data || kept.error) last.current = kept.data;
-  const data = last.current;
+  const data = useKept(kept);
   const [state, setState] = useState(/** @type {{path: string, told: any[]}} */ ({ path, told: [] }));
   const [missed, setMissed] = useState(0);
   const arrived = useRef(/** @type {any[]} */ ([]));

@@ -308,7 +308,7 @@ export function Graph({ nodes, links, hrefOf, label }) {
   }, []);
   useEffect(() => picture.current.show(nodes, links, hrefOf), [nodes, links]);
   return html`<div class="form canvas"><canvas ref=${canvas} tabindex="0" role="img" aria-label=${label} aria-describedby=${id} />
-    <div class="actions">${ZOOMS.map(([words, sign, factor]) => html`<${Button} label=${words} onClick=${() => picture.current.scale(factor)}>${sign}<//>`)}<${Button} onClick=${() => picture.current.fit()}>Fit<//></div>
-    <small id=${id}>Click a node to open it. Keys: → follows a link, ← goes back, ↑ and ↓ go to the next, Enter opens.</small>
+    <div class="acts">${ZOOMS.map(([words, sign, factor]) => html`<${Button} label=${words} onClick=${() => picture.current.scale(factor)}>${sign}<//>`)}<${Button} onClick=${() => picture.current.fit()}>Fit<//></div>
+    <small id=${id}>A click opens a node. Keys: → follows a link, ← goes back, ↑ and ↓ go on, Enter opens.</small>
     <p class="unseen" aria-live="polite">${said}</p></div>`;
 }

@@ -23,7 +23,7 @@ let state = "connecting";
 let reopening = 0;
 let hasBeenOpen = false;
 let isOn = false;
-const KINDS = ["server", "call", "calls", "tools", "config", "sessions", "logins", "tokens", "storage", "log", "memory", "tasks", "changes"];
+const KINDS = "server call calls tools config sessions logins tokens storage log memory tasks changes".split(" ");
 
 /** @param {Fact} fact */
 function tell(fact) {
@@ -101,6 +101,17 @@ export function useConnection() {
  * @template T
  * @typedef {{data: T | undefined, error: ApiError | undefined, isLoading: boolean, reload: () => void, set: (data: T) => void}} Resource
  */
+
+/**
+ * What was given last, until something else is, or an error.
+ * @template T
+ * @param {{data: T | undefined, error: unknown}} given @returns {T | undefined}
+ */
+export function useKept({ data, error }) {
+  const last = useRef(data);
+  if (data || error) last.current = data;
+  return last.current;
+}
 
 /**
  * What an address of REST gives, read again when something of these kinds changes. The old stays until the new is

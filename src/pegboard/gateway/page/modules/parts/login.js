@@ -1,11 +1,12 @@
 // Signing in to a server: the address is opened by the user's own click, and what comes back is waited for.
 import { html, useEffect, useState } from "./html.js";
-import { ask, part, post, remove } from "./api.js";
+import { ask, part, post, remove, serverPath } from "./api.js";
+import { typed } from "./bind.js";
 import { Button, Copy, Dialog, Field, Outside, Problem, Time, confirm, notify } from "./ui.js";
 
 /** @param {{server: string, onClose: () => void}} props */
 export function Login({ server, onClose }) {
-  const path = `servers/${part(server)}/login`;
+  const path = serverPath(server, "/login");
   const [wish, setWish] = useState({ device: false });
   const [flow, setFlow] = useState(/** @type {any} */ ({}));
   const [pasted, setPasted] = useState("");
@@ -41,14 +42,14 @@ export function Login({ server, onClose }) {
       ${flow.state === "waiting" && html`<p><a class="button main" href=${address} target="_blank" rel="noopener noreferrer">Open the sign-in page</a> <${Copy} text=${address}>Copy its address<//></p>
         <p class="faint">This window goes on by itself when you are done, <${Time} at=${flow.expiresAt} /> at the latest.</p>
         ${!flow.userCode && html`<details><summary>The browser is on another machine</summary><div class="form">
-          <${Field} label="The address that the browser was sent to"><input class="code" value=${pasted} onInput=${(event) => setPasted(event.target.value)} /><//>
-          <div class="actions"><${Button} onClick=${() => post(path, { callback: pasted })}>Finish<//><${Button} onClick=${() => setWish({ device: true })}>Use a device code instead<//></div></div></details>`}`}</div>
-    <div class="actions end"><${Button} onClick=${cancel}>Cancel<//></div><//>`;
+          <${Field} label="The address that the browser was sent to"><input class="code" value=${pasted} onInput=${typed(setPasted)} /><//>
+          <div class="acts"><${Button} onClick=${() => post(path, { callback: pasted })}>Finish<//><${Button} onClick=${() => setWish({ device: true })}>Use a device code instead<//></div></div></details>`}`}</div>
+    <div class="acts end"><${Button} onClick=${cancel}>Cancel<//></div><//>`;
 }
 
 /** End a sign-in, if its user is sure. @param {string} server @param {string} [whose] in words @param {string} [query] */
 export async function signOut(server, whose = "", query = "") {
-  if (!await confirm({ title: `Sign out of ${server}?`, text: `${whose} Its tokens are revoked there and deleted here.`, action: "Sign out" })) return;
-  const { signedOut, revoked } = await remove(`servers/${part(server)}/login${query}`);
+  if (!await confirm(`Sign out of ${server}?`, `${whose} Its tokens are revoked there and deleted here.`, "Sign out")) return;
+  const { signedOut, revoked } = await remove(serverPath(server, `/login${query}`));
   notify(signedOut ? `Signed out. The server has ${revoked ? "" : "not "}confirmed it.` : `Nobody was signed in to ${server}.`);
 }

@@ -58,8 +58,8 @@ export function MemoryEditor({ name, begin = "", namespace, back, memory = {}, c
       <${Field} label="Key" hint=${name ? "Links that lead to it follow when it changes." : "By convention namespace:domain:type:title."}><input disabled=${!canRename || isGone} maxlength="512" ...${bind("key")} /><//>
       <${Field} label="Summary"><input maxlength="4000" ...${bind("summary")} /><//>
       <${Field} label="Text" hint=${!name && "Once it is saved, Link joins it to other memories."}><textarea rows="14" maxlength="200000" ...${bind("text")} /><//>
-      <div class="actions"><${Button} kind="main" disabled=${!mine.key.trim()} onClick=${save}>${other ? "Save this text" : "Save"}<//><a class="button" href=${back}>Cancel</a></div>
+      <div class="acts"><${Button} kind="main" disabled=${!mine.key.trim()} onClick=${save}>${other ? "Save this text" : "Save"}<//><a class="button" href=${back}>Cancel</a></div>
     </div>
-    ${other && html`<${Section} title="The other text" class="card"><p><b>${other.summary}</b></p><${Prose} text=${other.text} /><div class="actions"><${Button} onClick=${swap}>Swap<//></div><//>`}
+    ${other && html`<${Section} title="The other text" class="card"><p><b>${other.summary}</b></p><${Prose} text=${other.text} /><div class="acts"><${Button} onClick=${swap}>Swap<//></div><//>`}
   </div>`}<//>`;
 }

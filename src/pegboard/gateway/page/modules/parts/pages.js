@@ -1,7 +1,7 @@
 // Rows that REST gives some at a time: the first ones, then as many more as somebody wants.
-import { html, useEffect, useRef, useState } from "./html.js";
+import { html, useEffect, useState } from "./html.js";
 import { ask, withQuery } from "./api.js";
-import { useResource } from "./live.js";
+import { useKept, useResource } from "./live.js";
 import { Button, Loaded, ShowMore, Table, plural } from "./ui.js";
 
 /**
@@ -16,12 +16,10 @@ import { Button, Loaded, ShowMore, Table, plural } from "./ui.js";
 export function usePages(path, query, name, kinds, parse) {
   const key = withQuery(path, query);
   const first = useResource(key, kinds, parse);
-  const kept = useRef(/** @type {any} */ (undefined));
   const [more, setMore] = useState(/** @type {{key: string, rows: any[]}} */ ({ key, rows: [] }));
   const further = more.key === key ? more.rows : [];
   // What was read before may have them under another name.
-  if (first.data || first.error) kept.current = first.data && { data: first.data, head: first.data[name] };
-  const { data, head = [] } = kept.current ?? {};
+  const { data, head = [] } = useKept({ data: first.data && { data: first.data, head: first.data[name] }, error: first.error }) ?? {};
   const readOn = async (/** @type {any[]} */ read, /** @type {number} */ least) => {
     do {
       const offset = (query.offset ?? 0) + head.length + read.length;

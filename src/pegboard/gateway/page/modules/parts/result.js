@@ -3,7 +3,7 @@ import { html, useMemo, useState } from "./html.js";
 import { Draft, drawn, isObject, read, textOf, unturned, write } from "./exact_json.js";
 import { Outcome } from "./calls.js";
 import { Tree } from "./tree.js";
-import { Button, Copy, Mark, Outside, Problem, Prose, Section, count, millis } from "./ui.js";
+import { Button, Copy, Mark, Outside, Problem, Prose, Section, count, millis, useSome } from "./ui.js";
 
 const KNOWN = /^(image\/(png|jpeg|gif|webp|avif)|audio\/(wav|x-wav|mpeg|mp3|mp4|ogg|webm|flac|aac))$/;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
@@ -15,12 +15,12 @@ function jsonOf(text) {
   return value instanceof Draft ? undefined : value;
 }
 
-/** A text: as a tree where it is JSON, folded where it is long. @param {{text: string}} props */
+/** A text: as a tree where it is JSON, folded where it is long; a very long one is a tree once somebody wants that. @param {{text: string}} props */
 function Text({ text }) {
   const [isRaw, setRaw] = useState(false);
   const value = useMemo(() => jsonOf(text), [text]);
   return html`${value !== undefined && !isRaw ? html`<${Tree} value=${value} />` : html`<${Prose} as="pre" text=${unturned(text)} most=${4000} />`}
-    <div class="actions">${value !== undefined && html`<${Button} kind="plain" onClick=${() => setRaw(!isRaw)}>${isRaw ? "As a tree" : "As text"}<//>`}<${Copy} text=${text}>Copy the text<//></div>`;
+    <div class="acts">${value !== undefined && html`<${Button} kind="plain" onClick=${() => setRaw(!isRaw)}>${isRaw ? "As a tree" : "As text"}<//>`}<${Copy} text=${text}>Copy the text<//></div>`;
 }
 
 /** A picture or a sound, if it is one. @param {{data?: any, blob?: any, mimeType?: any}} props */
@@ -48,8 +48,8 @@ function Item({ item }) {
 /** @param {{outcome: {data?: any, error?: Error & {code?: string}, ms: number, word: string}}} props */
 export function Result({ outcome: { data, error, ms, word } }) {
   const { content, structuredContent, isError, resultType, ...rest } = isObject(data) ? data : { rest: data };
-  const [most, setMost] = useState(MOST_ITEMS);
   const items = Array.isArray(content) ? content : [];
+  const [some, more] = useSome(items, MOST_ITEMS);
   // Many servers say the same twice: as text for old clients, and as data.
   const isSaid = useMemo(() => items.length === 1 && items[0]?.type === "text" && write(jsonOf(textOf(items[0].text))) === write(structuredContent), [data]);
   const isBare = structuredContent === undefined;
@@ -57,8 +57,7 @@ export function Result({ outcome: { data, error, ms, word } }) {
     <p><${Outcome} outcome=${word} /> <span class="faint">${millis(ms)}, measured in this browser</span></p>
     ${error && html`<${Problem} error=${{ message: drawn([error.code, error.message].filter(Boolean).join(": "), 2000) }} />`}
     ${data !== undefined && html`<div class="card">
-      ${items.slice(0, most).map((each, at) => html`<${Item} key=${at} item=${each} />`)}
-      ${items.length > most && html`<p><${Button} onClick=${() => setMost(most + MOST_ITEMS)}>Show more<//> <span class="faint">${count(items.length - most)} more</span></p>`}
+      ${some.map((each, at) => html`<${Item} key=${at} item=${each} />`)}${more}
       ${!isBare && !isSaid && html`<h3>Structured</h3><${Tree} value=${structuredContent} />`}
       ${Object.keys(rest).length > 0 && html`<${Tree} name="more" value=${rest} isOpen=${!items.length && isBare} />`}
       ${!items.length && isBare && html`<p class="faint">It gave nothing to show.</p>`}</div>`}

@@ -1,7 +1,7 @@
 // Addresses within the page: `#/tools/NAME?tab=calls`. Each screen has one, so that commands can print links to it.
 import { html, useEffect, useRef, useState } from "./html.js";
 import { withQuery } from "./api.js";
-import { confirm } from "./ui.js";
+import { confirm, hear } from "./ui.js";
 
 /** @typedef {{parts: string[], query: Record<string, string>}} Route */
 
@@ -43,18 +43,18 @@ export function useLeaving(isUnsaved) {
   useEffect(() => {
     const here = location.hash;
     const unload = (/** @type {Event} */ event) => { if (holds.current) event.preventDefault(); };
-    addEventListener("beforeunload", unload);
+    const goOn = hear("beforeunload", unload);
     leaving = async () => {
       const there = location.hash;
       if (!holds.current || there === here) return;
       history.pushState(null, "", here);
-      if (!await confirm({ title: "Leave without saving?", text: "What you wrote here would be lost.", action: "Leave" })) return;
+      if (!await confirm("Leave without saving?", "What you wrote here would be lost.", "Leave")) return;
       letGo();
       // Where it leads stands in the browser's history before what was put back.
       history.back();
     };
     return () => {
-      removeEventListener("beforeunload", unload);
+      goOn();
       leaving = undefined;
     };
   }, []);
@@ -70,8 +70,7 @@ export function useRoute() {
       leaving?.();
       setHash(location.hash);
     };
-    addEventListener("hashchange", change);
-    return () => removeEventListener("hashchange", change);
+    return hear("hashchange", change);
   }, []);
   const [path, query] = hash.replace(/^#\/?/, "").split(/\?(.*)/s);
   return { parts: path.split("/").filter(Boolean).map(decode), query: Object.fromEntries(new URLSearchParams(query)) };

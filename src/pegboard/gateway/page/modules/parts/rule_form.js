@@ -56,5 +56,5 @@ export function RuleForm({ token, toolsets, onSave }) {
   return html`<${Form} class="card">${fields(FIELDS)}
     ${FLAGS.map(([key, label]) => html`<${Field} label=${label} class="check"><input type="checkbox" name=${key} defaultChecked=${old[key]} /><//>`)}
     <details open=${LIMITS.some(([key]) => shown(old[key]))}><summary>More limits</summary>${fields(LIMITS)}</details>
-    <div class="actions"><${Button} kind="main" type="submit" onClick=${save}>${token ? "Save" : "Make the token"}<//></div><//>`;
+    <div class="acts"><${Button} kind="main" type="submit" onClick=${save}>${token ? "Save" : "Make the token"}<//></div><//>`;
 }

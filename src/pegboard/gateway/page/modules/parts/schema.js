@@ -11,7 +11,7 @@ const TEXT_OF_ONE = 100;
 // Keys that are looked at, choices, and characters that are compared, for all of a form. What is left then is JSON.
 const MOST_WORK = 20000;
 // Words about a schema, which say nothing of its values.
-const NOTES = ["title", "description", "examples", "default", "deprecated", "nullable", "$defs", "definitions", "$schema", "$id"];
+const NOTES = "title description examples default deprecated nullable $defs definitions $schema $id".split(" ");
 const LIMITS = /^(exclusive)?(min|max)|^(multipleOf|pattern|format)$/i;
 const TYPES = new Map([["email", "email"], ["uri", "url"], ["date", "date"], ["date-time", "datetime-local"], ["password", "password"]]);
 

@@ -1,6 +1,7 @@
 // A form from a JSON schema, and the same as JSON at any time. The value is the state of both: what a field cannot show
 // stays in it, and what somebody types that is no value yet stands in it as a draft.
 import { html, useId, useRef, useState } from "./html.js";
+import { typed } from "./bind.js";
 import { Draft, cut, isExact, isNumber, isObject, read, textOf, withMembers, write } from "./exact_json.js";
 import { focusBefore } from "./focus.js";
 import { blank, exampleOf, fieldOf, fits, initial, inputType, itemOf, limitsOf, localOf, membersOf, momentOf, otherOf, takesMore } from "./schema.js";
@@ -37,7 +38,7 @@ export function SchemaForm({ schema, value, onChange, onSend, children }) {
     event.preventDefault();
     event.currentTarget.querySelector("[type=submit]").click();
   };
-  return html`<form onKeyDown=${press}><div class="actions" role="group" aria-label="Write the values as"><${Button} aria-pressed=${!isText} disabled=${!canBeForm} onClick=${() => setJson(false)}>Form<//>
+  return html`<form onKeyDown=${press}><div class="acts" role="group" aria-label="Write the values as"><${Button} aria-pressed=${!isText} disabled=${!canBeForm} onClick=${() => setJson(false)}>Form<//>
       <${Button} aria-pressed=${isText} onClick=${() => setJson(true)}>JSON<//></div>
     ${!isExact() && html`<p class="attention">This browser rounds numbers of more than 15 digits.</p>`}
     ${isText ? html`<${JsonField} label="All as JSON" value=${value} rows=${10} empty=${withMembers({})} onChange=${onChange} />`
@@ -60,13 +61,13 @@ const problemOf = (value) => (value instanceof Draft ? value.problem : "");
 
 /** A text that is JSON: it stays as it is typed, and is a draft until it can be read. @param {any} props */
 function JsonField({ label, about, required, value, onChange, rows = 2, placeholder, empty }) {
-  const [typed, setTyped] = useState(/** @type {{value: any, text: string}} */ ({ value: undefined, text: "" }));
-  const shown = typed.value === value ? typed.text : value === undefined ? "" : write(value, "  ");
-  const type = (event) => {
-    const next = { value: read(event.target.value) ?? empty, text: event.target.value };
-    setTyped(next);
+  const [last, setLast] = useState(/** @type {{value: any, text: string}} */ ({ value: undefined, text: "" }));
+  const shown = last.value === value ? last.text : value === undefined ? "" : write(value, "  ");
+  const type = typed((text) => {
+    const next = { value: read(text) ?? empty, text };
+    setLast(next);
     onChange(next.value);
-  };
+  });
   return html`<${Labelled} label=${label} about=${about} required=${required} error=${problemOf(value)}>${(given) => html`<textarea class="code line" dir="ltr" ...${given} rows=${rows} spellcheck=${false} placeholder=${placeholder} value=${shown} onInput=${type} />`}<//>`;
 }
 
@@ -88,7 +89,7 @@ function Members({ field, value, onChange }) {
   return html`${members.map(([each, member]) => html`<${Part} key=${`=${each}`} name=${each} field=${member} value=${value[each]} onChange=${change(each)} />`)}
     ${others.map((each) => html`<${Part} key=${`+${each}`} name=${each} field=${{ ...other, isRequired: false }} value=${value[each]} onChange=${(next) => change(each)(next ?? blank(other))} onRemove=${() => change(each)(undefined)} />`)}
     ${takesMore(field) && html`<div class="part"><${Labelled} label="Another member" error=${isTaken ? "There is one of this name." : ""}>${(given) => html`
-        <input ...${given} value=${name} placeholder="its name" onKeyDown=${enter} onInput=${(event) => setName(event.target.value)} />`}<//>
+        <input ...${given} value=${name} placeholder="its name" onKeyDown=${enter} onInput=${typed(setName)} />`}<//>
       <${Button} disabled=${!name || isTaken} onClick=${(event) => { add(); focusBefore(event, ".part"); }}>Add<//></div>`}
     ${!members.length && !others.length && !takesMore(field) && html`<p class="faint">It takes no arguments.</p>`}`;
 }
@@ -120,25 +121,25 @@ function Part({ name, field, value, onChange, onRemove, tools }) {
     const toggle = () => onChange(isThere ? none : kind === "list" ? [blank(itemOf(field))] : initial({ ...field, isRequired: true }) ?? withMembers({}));
     return html`<fieldset><legend>${label}</legend>${about && html`<${About} about=${about} />`}
       ${isThere && html`<${Inside} field=${field} value=${value} title=${title} onChange=${onChange} />`}
-      <div class="actions">${(!isThere || (!isRequired && !onRemove) || none === null) && html`<${Button} label=${`${action} ${title}`} onClick=${toggle}>${action}<//>`}${controls}</div></fieldset>`;
+      <div class="acts">${(!isThere || (!isRequired && !onRemove) || none === null) && html`<${Button} label=${`${action} ${title}`} onClick=${toggle}>${action}<//>`}${controls}</div></fieldset>`;
   } else if (kind === "choice") {
     const at = value === undefined ? "" : value === null ? "null" : choices.findIndex(([each]) => each === value);
-    const choose = (event) => onChange(event.target.value === "null" ? null : choices[event.target.value]?.[0] ?? none);
+    const choose = typed((chosen) => onChange(chosen === "null" ? null : choices[chosen]?.[0] ?? none));
     input = labelled((given) => html`<select ...${given} value=${at} onChange=${choose}>
       <option value="">–</option>${choices.map(([, each], /** @type {number} */ index) => html`<option value=${index}>${cut(String(each), LONGEST_TITLE)}</option>`)}${schema.nullable && html`<option value="null">null</option>`}</select>`);
   } else if (kind === "number") {
-    const change = (event) => {
-      const typed = read(event.target.value) ?? none;
-      onChange(typed === none || isNumber(typed) ? typed : new Draft(event.target.value, "This is not a number."));
-    };
+    const change = typed((words) => {
+      const number = read(words) ?? none;
+      onChange(number === none || isNumber(number) ? number : new Draft(words, "This is not a number."));
+    });
     input = labelled((given) => html`<input ...${given} ref=${(/** @type {HTMLInputElement | null} */ box) => box?.setCustomValidity(breach(schema, value))} inputmode=${schema.type === "integer" ? "numeric" : "decimal"} autocomplete="off" value=${text} placeholder=${placeholder} onInput=${change} />`);
   } else {
-    const change = (event) => onChange((isMoment ? momentOf(event.target.value) : event.target.value) || (none === null || !isRequired || type ? none : ""));
+    const change = typed((words) => onChange((isMoment ? momentOf(words) : words) || (none === null || !isRequired || type ? none : "")));
     input = labelled((given) => (type
       ? html`<input ...${given} type=${type} step=${isMoment ? "1" : undefined} autocomplete=${type === "password" ? "new-password" : "off"} value=${isMoment ? localOf(text) : text} placeholder=${placeholder} onInput=${change} />`
       : html`<textarea ...${given} class="line" rows="1" value=${text} placeholder=${placeholder} onInput=${change} />`));
   }
-  return onRemove || tools ? html`<div class="part">${input}<div class="actions">${controls}</div></div>` : input;
+  return onRemove || tools ? html`<div class="part">${input}<div class="acts">${controls}</div></div>` : input;
 }
 
 /** Which limit of its schema a number breaks, in words. @param {any} schema @param {any} value */
@@ -159,5 +160,5 @@ function Items({ field, value, title, onChange }) {
     onClick=${() => replace(upper, 2, value[upper + 1], value[upper])}>${way === "up" ? "↑" : "↓"}<//>`;
   return html`<div class="form" ref=${more} tabindex="-1">${value.map((each, /** @type {number} */ at) => html`<${Part} key=${at} name=${`Item ${at + 1}`} field=${{ ...item, isRequired: false }} value=${each} tools=${[mover(at, "up", at - 1), mover(at, "down", at)]}
       onChange=${(next) => replace(at, 1, next ?? blank(item))} onRemove=${() => { more.current?.focus(); replace(at, 1); }} />`)}
-    <div class="actions"><${Button} label=${`Add an item to ${title}`} onClick=${(event) => { replace(value.length, 0, blank(item)); focusBefore(event, ".actions"); }}>Add an item<//></div></div>`;
+    <div class="acts"><${Button} label=${`Add an item to ${title}`} onClick=${(event) => { replace(value.length, 0, blank(item)); focusBefore(event, ".acts"); }}>Add an item<//></div></div>`;
 }

@@ -1,33 +1,30 @@
 // What can be done with a server: from its row, and from its own screen.
 import { html, useState } from "./html.js";
-import { ask, part, post, remove } from "./api.js";
+import { ask, post, remove, serverPath } from "./api.js";
 import { Login, signOut } from "./login.js";
 import { go, to } from "./route.js";
 import { Button, Menu, confirm, copyText, notify, plural, Unseen } from "./ui.js";
 
-/** @param {string} name */
-const path = (name) => `servers/${part(name)}`;
-
 /** @param {string} name @param {boolean} enabled */
-export const switchServer = (name, enabled) => post(`${path(name)}/${enabled ? "enable" : "disable"}`);
+export const switchServer = (name, enabled) => post(serverPath(name, enabled ? "/enable" : "/disable"));
 
 /** Take a server out of the config; for a while that can be undone. @param {string} name */
 export async function removeServer(name) {
-  if (!await confirm({ title: `Remove ${name}?`, text: "Its entry is taken out of the config file. You can undo that for ten minutes.", action: "Remove" })) return;
-  await remove(path(name));
+  if (!await confirm(`Remove ${name}?`, "Its entry leaves the config. You can undo that for ten minutes.", "Remove")) return;
+  await remove(serverPath(name));
   if (location.hash.startsWith(to(["servers", name]))) go(to(["servers"]));
-  notify(`${name} was removed.`, "Undo", () => post(`${path(name)}/restore`));
+  notify(`${name} was removed.`, "Undo", () => post(serverPath(name, "/restore")));
 }
 
 /** @param {string} name @param {"refresh" | "restart"} what */
 export async function discover(name, what) {
-  const answer = await post(`${path(name)}/${what}`);
+  const answer = await post(serverPath(name, `/${what}`));
   notify(`${name} has ${plural(answer.registered, "tool")}.`);
 }
 
 /** @param {string} name */
 async function copyEntry(name) {
-  const { copy } = await ask(path(name));
+  const { copy } = await ask(serverPath(name));
   await copyText(JSON.stringify({ mcpServers: { [name]: copy } }, null, 2));
   notify("Copied. What is secret comes from variables there.");
 }
@@ -47,7 +44,7 @@ export function ServerActions({ server, self, wide = false }) {
     ...(server.transport !== "stdio" ? [["Sign in", () => setSigningIn(true)], ["Sign out", () => signOut(name)]] : []),
     ...(self.admin ? [["Remove", () => removeServer(name)]] : []),
   ]);
-  return html`<div class="actions">
+  return html`<div class="acts">
     ${server.needsLogin && html`<${Button} kind="main" onClick=${() => setSigningIn(true)}>Sign in<${Unseen}> to ${name}<//><//>`}
     ${wide && self.admin && html`<${Button} onClick=${toggle[1]}>${toggle[0]}<//>`}
     <${Menu} label=${`More for ${name}`} items=${items} />

@@ -19,7 +19,7 @@ export function SignIn({ onDone }) {
   return html`<main id="main" class="door">
     <img src="/static/icon.svg" alt="" width="48" height="48" />
     <${Screen} title="Sign in to Pegboard" />
-    <p>Give the token that was made for you. It goes to this gateway alone, and into a cookie that no script can read.</p>
+    <p>Give your token. It goes to this gateway alone, into a cookie that no script can read.</p>
     <${Form} onSend=${signIn}>
       <input hidden autocomplete="username" value="Pegboard" />
       <${Field} label="Token" error=${problem}><input ref=${field} type="password" autocomplete="current-password" required /><//>

@@ -17,11 +17,11 @@ export const asCurl = (tool, given, needsToken) => [
 
 /** @param {string} tool @param {any} given */
 export function asPython(tool, given) {
-  let imports = "from pegboard import Pegboard";
+  let exact = "";
   const literal = (value) => {
     // Python keeps any whole number but -0; of others those that JavaScript keeps too.
     if (value instanceof Numeral && !/^-?[1-9]\d*$/.test(value.text)) {
-      imports = "from pegboard import Pegboard\nfrom pegboard.exactjson import Number";
+      exact = "\nfrom pegboard.exactjson import Number";
       return `Number("${value.text}")`;
     }
     if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
@@ -31,7 +31,7 @@ export function asPython(tool, given) {
   const words = literal(given);
   return `import asyncio
 
-${imports}
+from pegboard import Pegboard${exact}
 
 
 async def main() -> None:

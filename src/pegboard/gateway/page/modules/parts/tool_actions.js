@@ -61,8 +61,8 @@ function Boards({ name, onClose }) {
     <${Loaded} of=${boards}>${(data) => html`<ul class="plain form">${data.boards.map((board) => {
     const isOn = board.tools.includes(name);
     return html`<li class="head" key=${board.name}><bdi>${board.name}</bdi> <span class="note">${plural(board.tools.length, "tool")}</span>
-      <div class="actions"><${Button} label=${`${isOn ? "Unload from" : "Load on"} ${board.name}`} onClick=${() => change(board.name, !isOn)}>${isOn ? "Unload" : "Load"}<//></div></li>`;
+      <div class="acts"><${Button} label=${`${isOn ? "Unload from" : "Load on"} ${board.name}`} onClick=${() => change(board.name, !isOn)}>${isOn ? "Unload" : "Load"}<//></div></li>`;
   })}</ul>`}<//>
     <div class="row"><${Field} label="Another board" error=${problem}><input value=${other} placeholder="claude-code" onInput=${(event) => setOther(event.target.value)} /><//><${Button} disabled=${!other.trim()} onClick=${() => change(other.trim(), true)}>Load<${Unseen}> on it<//><//></div></div>
-    <div class="actions end"><${Button} kind="main" onClick=${onClose}>Close<//></div><//>`;
+    <div class="acts end"><${Button} kind="main" onClick=${onClose}>Close<//></div><//>`;
 }

@@ -9,13 +9,19 @@ const LONGEST_NOTICE = 2000;
 // What is drawn of a text, even for somebody who wants all of it.
 const LONGEST_PROSE = 300000;
 
+/** Hear of events, until what this gives is called. @param {string} kind @param {(event: Event) => void} act */
+export function hear(kind, act) {
+  addEventListener(kind, act);
+  return () => removeEventListener(kind, act);
+}
+
 /** A screen: its heading is where the focus goes when it is opened. @param {any} props */
 export function Screen({ title, note, actions, children }) {
   useEffect(() => { document.title = `${title} · Pegboard`; }, [title]);
   return html`<header class="head">
       <h1 tabindex="-1">${title}</h1>
       ${note && html`<p class="note">${note}</p>`}
-      ${actions && html`<div class="actions">${actions}</div>`}
+      ${actions && html`<div class="acts">${actions}</div>`}
     </header>${children}`;
 }
 
@@ -23,7 +29,7 @@ export function Screen({ title, note, actions, children }) {
 export function Section({ title, actions, children, class: name = "" }) {
   const id = useId();
   return html`<section class=${name} aria-labelledby=${id}>
-    <div class="head"><h2 id=${id}>${title}</h2>${actions && html`<div class="actions">${actions}</div>`}</div>
+    <div class="head"><h2 id=${id}>${title}</h2>${actions && html`<div class="acts">${actions}</div>`}</div>
     ${children}
   </section>`;
 }
@@ -69,36 +75,27 @@ export function Copy({ text, ...rest }) {
   return html`<${Button} kind="plain" onClick=${copy} ...${rest} />`;
 }
 
-const STATES = /** @type {Record<string, [string, string]>} */ ({
-  registered: ["ready", "good"],
-  connected: ["ready", "good"],
-  idle: ["ready", "good"],
-  connecting: ["starting", "busy"],
-  unreachable: ["unreachable", "bad"],
-  lost: ["unreachable", "bad"],
-  needs_auth: ["needs sign-in", "warn"],
-  needs_credentials: ["needs credentials", "warn"],
-  disabled: ["disabled", "off"],
-  invalid: ["invalid", "bad"],
-  removed: ["removed", "off"],
-  available: ["available", "good"],
-  active: ["active", "good"],
-  live: ["signed in", "good"],
-  unavailable: ["unavailable", "bad"],
-});
+const LACKS = "needs credentials";
+/** @type {Record<string, string>} how it is with a state */
+const TONES = {};
+for (const [tone, states] of [
+  ["good", "registered connected idle available active live"],
+  ["warn", "needs_auth needs_credentials"],
+  ["bad", "unreachable lost invalid unavailable"],
+  ["busy", "connecting"],
+]) for (const state of states.split(" ")) TONES[state] = tone;
+// The words of those that have other ones.
+const WORDS = /** @type {Record<string, string>} */ ({ registered: "ready", connected: "ready", idle: "ready", connecting: "starting", lost: "unreachable", needs_auth: "needs sign-in", needs_credentials: LACKS, live: "signed in" });
 
 /** The word for people of an exact state. @param {string} state @param {boolean} [signsIn] */
-export function stateWord(state, signsIn = true) {
-  return state === "needs_auth" && !signsIn ? "needs credentials" : (STATES[state]?.[0] ?? state);
-}
+export const stateWord = (state, signsIn = true) => (state === "needs_auth" && !signsIn ? LACKS : WORDS[state] ?? state);
 
 /** Words for whoever listens alone. @param {{children: any}} props */
 export const Unseen = ({ children }) => html`<span class="unseen">${children}</span>`;
 
 /** A state: a shape, and always its word. @param {{state: string, signsIn?: boolean}} props */
 export function State({ state, signsIn = true }) {
-  const tone = STATES[state]?.[1] ?? "off";
-  return html`<span class=${`state ${tone}`}>${stateWord(state, signsIn)}</span>`;
+  return html`<span class=${`state ${TONES[state] ?? "off"}`}>${stateWord(state, signsIn)}</span>`;
 }
 
 /** A mark with a word. @param {{tone?: string, children: any}} props */
@@ -113,19 +110,27 @@ export const Mark = ({ tone = "", children }) => html`<span class=${`mark ${tone
  * @param {{caption: string, columns: Column[], rows: any[], keyOf?: (row: any) => string, shown?: number, empty?: any}} props
  */
 export function Table({ caption, columns, rows, keyOf = (row) => row.id ?? row.key ?? row.number ?? row.name, shown = 200, empty = "Nothing here." }) {
-  const [most, setMost] = useState(shown);
+  const [some, more] = useSome(rows, shown);
   if (!rows.length) return html`<p class="empty">${empty}</p>`;
   return html`<div class="table-box"><table>
       <caption class="unseen">${caption}</caption>
       <thead><tr>${columns.map(([title, , kind]) => html`<th scope="col" class=${kind === "number" ? kind : ""}>${title || html`<${Unseen}>Actions<//>`}</th>`)}</tr></thead>
-      <tbody>${rows.slice(0, most).map((row) => html`<tr key=${keyOf(row)}>
+      <tbody>${some.map((row) => html`<tr key=${keyOf(row)}>
         ${columns.map(([title, of, kind = ""]) => {
     const isTitle = kind.startsWith("title");
     return html`<${isTitle ? "th" : "td"} scope=${isTitle ? "row" : undefined} data-title=${title} class=${kind}>${of(row)}<//>`;
   })}
       </tr>`)}</tbody>
-    </table></div>
-    <${ShowMore} rest=${rows.length - most} onMore=${() => setMost(most + shown)} />`;
+    </table></div>${more}`;
+}
+
+/**
+ * The first of some rows, and the way to as many more.
+ * @param {any[]} rows @param {number} size @returns {[any[], any]}
+ */
+export function useSome(rows, size) {
+  const [most, setMost] = useState(size);
+  return [rows.slice(0, most), html`<${ShowMore} rest=${rows.length - most} onMore=${() => setMost(most + size)} />`];
 }
 
 /** The way to the rows behind those that are shown. @param {{rest: number, onMore: () => any}} props `rest` is how many they are */
@@ -236,6 +241,12 @@ export function millis(given) {
 export const Figure = ({ title, value, href, note, children }) => html`<${href ? "a" : "div"} class="card" href=${href}><h2>${title}</h2><p class="figure">${value}</p>${children}
   ${note !== undefined && html`<p class="faint">${note || "\u00a0"}</p>`}<//>`;
 
+/** What was found: what matched stands between two marks, and anything else in it is text. @param {string} text */
+export const marked = (text) => text.split(/<\/?mark>/).map((each, at) => (at % 2 ? html`<mark>${each}</mark>` : each));
+
+/** Whether words are in a text, in whatever letters. @param {string} text @param {string | undefined} words */
+export const says = (text, words = "") => text.toLowerCase().includes(words.toLowerCase());
+
 /** A set with a name more, or less if it was there. @param {Set<string>} names @param {string} name */
 export function toggled(names, name) {
   const changed = new Set(names);
@@ -275,8 +286,7 @@ export function Menu({ label, items }) {
   useEffect(() => {
     if (!isOpen) return undefined;
     const close = (/** @type {Event} */ event) => { if (!box.current?.contains(/** @type {Node} */ (event.target))) setOpen(false); };
-    document.addEventListener("pointerdown", close);
-    return () => document.removeEventListener("pointerdown", close);
+    return hear("pointerdown", close);
   }, [isOpen]);
   const move = (/** @type {KeyboardEvent} */ event) => {
     const list = buttons();
@@ -321,11 +331,11 @@ let showQuestion = null;
 
 /**
  * Ask before something that cannot be taken back. Whoever goes elsewhere, or is asked something else, has said no.
- * @param {{title: string, text: any, action: string}} question @returns {Promise<boolean>}
+ * @param {string} title @param {any} text @param {string} action @returns {Promise<boolean>}
  */
-export const confirm = (question) => new Promise((resolve) => showQuestion?.((/** @type {any} */ before) => {
+export const confirm = (title, text, action) => new Promise((resolve) => showQuestion?.((/** @type {any} */ before) => {
   before?.resolve(false);
-  return { ...question, resolve, at: location.hash };
+  return { title, text, action, resolve, at: location.hash };
 }));
 
 /** @typedef {{text: string, action?: string, act?: () => any, isProblem?: boolean, number: number}} Notice */
@@ -370,11 +380,11 @@ export function Attendant() {
     // Where an action itself leads, it is still said what it did; whoever goes on from there leaves that behind.
     const here = place();
     const leave = () => { if (place() !== here) end(); };
-    addEventListener("hashchange", leave);
+    const goOn = hear("hashchange", leave);
     // What can be undone stays longer.
     const timer = notice.isProblem ? 0 : setTimeout(end, notice.act ? 20000 : 5000);
     return () => {
-      removeEventListener("hashchange", leave);
+      goOn();
       clearTimeout(timer);
     };
   }, [notice]);
@@ -382,8 +392,7 @@ export function Attendant() {
   useEffect(() => {
     // Whoever asks because of another address puts back the one before.
     const leave = () => { if (question && location.hash !== question.at) close(false); };
-    addEventListener("hashchange", leave);
-    return () => removeEventListener("hashchange", leave);
+    return hear("hashchange", leave);
   }, [question]);
   return html`<div class="notices" role=${notice?.isProblem ? "alert" : "status"} aria-live=${notice?.isProblem ? "assertive" : "polite"}>
       ${notice && html`<div class=${`notice ${notice.isProblem ? "bad" : ""}`}><span>${cut(notice.text, LONGEST_NOTICE)}</span>
@@ -392,7 +401,7 @@ export function Attendant() {
     </div>
     ${question && html`<${Dialog} key=${question.title} title=${question.title} onClose=${() => close(false)}>
       <div class="prose">${question.text}</div>
-      <div class="actions end"><${Button} onClick=${() => close(false)}>Cancel<//>
+      <div class="acts end"><${Button} onClick=${() => close(false)}>Cancel<//>
         <${Button} kind="danger" onClick=${() => close(true)}>${question.action}<//></div>
     <//>`}`;
 }

@@ -1,10 +1,11 @@
 // Access: tokens, the rules of the config, and who one is here. A token itself is shown once, and kept nowhere.
 import { html, useState } from "../parts/html.js";
 import { part, patch, post, remove } from "../parts/api.js";
+import { chooser } from "../parts/entry.js";
 import { useResource } from "../parts/live.js";
 import { go, linkTo, to } from "../parts/route.js";
 import { RuleForm, firstOf } from "../parts/rule_form.js";
-import { Button, Copy, Dialog, Facts, Find, Loaded, Screen, Section, State, Table, Tabs, Time, confirm, notify, plural } from "../parts/ui.js";
+import { Button, Copy, Dialog, Facts, Find, Loaded, Screen, Section, State, Table, Tabs, Time, confirm, notify, plural, says } from "../parts/ui.js";
 
 /** The address of a tab. @param {string} tab */
 const at = (tab) => to(["access"], { tab });
@@ -28,7 +29,7 @@ export default function Access({ parts, query, self }) {
     ${made && html`<${Dialog} title=${`The token of ${made.name}`}><div class="form">
       <p class="attention">It is shown this once: Pegboard keeps only its digest.</p><pre tabindex="0">${made.token}</pre>
       <p>It gives ${plural(made.gives.tools, "tool")} now. Send it as the header <code>Authorization: Bearer</code>, never in an address.</p></div>
-      <div class="actions end"><${Copy} text=${made.token}>Copy<//><${Button} kind="main" onClick=${close}>I have kept it<//></div><//>`}`;
+      <div class="acts end"><${Copy} text=${made.token}>Copy<//><${Button} kind="main" onClick=${close}>I have kept it<//></div><//>`}`;
 }
 
 /** What a rule gives, in words, and what is odd about it. */
@@ -47,9 +48,9 @@ const COLUMNS = [
 /** @param {{query: Record<string, string>}} props */
 function Tokens({ query: { q = "" } }) {
   return html`<${Loaded} of=${useResource("tokens", ["tokens", "config"])}>${(data) => {
-    const rows = data.tokens.filter((row) => `${row.name} ${row.mayUse}`.toLowerCase().includes(q.toLowerCase()));
-    if (!data.tokens.length) return html`<p class="empty">No tokens. One lets in somebody else, or another machine, with the rights that you give.</p>`;
-    return html`<${Find} value=${q} onInput=${(event) => go(to(["access"], { q: event.target.value }), true)} />
+    const rows = data.tokens.filter((row) => says(`${row.name} ${row.mayUse}`, q));
+    if (!data.tokens.length) return html`<p class="empty">No tokens. One lets in others, or other machines, with the rights that you give.</p>`;
+    return html`<${Find} value=${q} onInput=${chooser(["access"], {})("q")} />
       <p class="faint" role="status">${plural(rows.length, "token")}</p><${Table} caption="Tokens" columns=${COLUMNS} rows=${rows} shown=${100} />`;
   }}<//>`;
 }
@@ -65,10 +66,10 @@ function One({ name, toolsets, onMade }) {
     else go(to(["access", row.name]), true);
   };
   const rotate = async () => {
-    if (await confirm({ title: `Rotate ${name}?`, text: "The secret of now is refused at once. Rule, boards and sessions stay.", action: "Rotate" })) onMade(await post(`${path}/rotate`));
+    if (await confirm(`Rotate ${name}?`, "The secret of now is refused at once. Rule, boards and sessions stay.", "Rotate")) onMade(await post(`${path}/rotate`));
   };
   const takeAway = async () => {
-    if (!await confirm({ title: `Remove ${name}?`, text: "Whoever has it is refused, its sessions and calls end, its boards are deleted. This cannot be undone.", action: "Remove" })) return;
+    if (!await confirm(`Remove ${name}?`, "Whoever has it is refused; its sessions, calls and boards end. This cannot be undone.", "Remove")) return;
     await remove(path);
     notify(`Removed ${name}.`);
     go(at(""));
@@ -88,7 +89,7 @@ const gives = (given) => (given ? [
 
 function Rules() {
   const tokens = useResource("tokens", ["config", "tokens"]).data?.tokens ?? [];
-  return html`<p class="prose">The first rule that names somebody holds for them. For a token its own holds as well.</p><${Loaded} of=${useResource("rules", ["config", "tokens", "tools"])}>${(data) => html`<${Table} caption="Rules of the config" empty=${html`No rules. They are written into the config file: <code>auth.rules</code>`} rows=${data.rules} columns=${[
+  return html`<p class="prose">The first rule that names somebody holds; for a token, its own as well.</p><${Loaded} of=${useResource("rules", ["config", "tokens", "tools"])}>${(data) => html`<${Table} caption="Rules of the config" empty=${html`No rules. They are written into the config file: <code>auth.rules</code>`} rows=${data.rules} columns=${[
     ["Rule", (row) => html`${row.number}: <bdi>${row.who.join(", ")}</bdi>`, "title"],
     ["May use", showRule],
     ["Tokens", ({ number }) => firstOf(tokens.filter(({ configRule }) => configRule?.number === number).map(({ name }) => name), 5)],

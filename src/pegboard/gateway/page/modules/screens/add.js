@@ -1,6 +1,7 @@
 // Add servers: paste, fill in, search the registry, or take over what clients have.
 import { html, useEffect, useRef, useState } from "../parts/html.js";
 import { ask, part, post, withQuery } from "../parts/api.js";
+import { bindTo, typed } from "../parts/bind.js";
 import { useResource } from "../parts/live.js";
 import { go, to, useLeaving } from "../parts/route.js";
 import { Button, Field, Find, Form, Loaded, Mark, Outside, Problem, Screen, Section, Table, Tabs, notify, plural, Unseen } from "../parts/ui.js";
@@ -20,7 +21,7 @@ export default function Add({ query, self }) {
 }
 
 /** Whether it would be added. @param {{outcome: string}} row */
-const isNew = ({ outcome }) => outcome === "new" || outcome === "renamed";
+export const isNew = ({ outcome }) => outcome === "new" || outcome === "renamed";
 
 /** Add servers, and show them as they come up. @param {string} path @param {any} body @param {() => void} [letGo] lets go of what was written */
 async function add(path, body, letGo) {
@@ -70,10 +71,10 @@ function Paste() {
   // Any words can be a command: one that there is not is added only by whoever means it.
   const isDoubtful = fresh.some((row) => row.missing);
   return html`<div class="form">
-    <${Field} label="A snippet of any client or README" hint="JSON with or without comments, TOML, YAML, a command line, or an address. Nothing is written before you say so.">
-      <textarea class="code" rows="10" spellcheck="false" placeholder=${'{"mcpServers": {"time": {"command": "uvx", …}}}'} value=${text} onInput=${(event) => setText(event.target.value)} /><//>
+    <${Field} label="A snippet of any client or README" hint="JSON, TOML, YAML, a command line, or an address. Nothing is written before you say so.">
+      <textarea class="code" rows="10" spellcheck="false" placeholder=${'{"mcpServers": {"time": {"command": "uvx", …}}}'} value=${text} onInput=${typed(setText)} /><//>
     <${Checked} plan=${plan} error=${error} />
-    <div class="actions"><${Button} kind=${isDoubtful ? "" : "main"} disabled=${!fresh.length} onClick=${() => add("servers", { text }, letGo)}>Add ${fresh[0] ? plural(fresh.length, "server") : ""}${isDoubtful && " all the same"}<//></div>
+    <div class="acts"><${Button} kind=${isDoubtful ? "" : "main"} disabled=${!fresh.length} onClick=${() => add("servers", { text }, letGo)}>Add ${fresh[0] ? plural(fresh.length, "server") : ""}${isDoubtful && " all the same"}<//></div>
   </div>`;
 }
 
@@ -95,7 +96,7 @@ function NewServer({ name, onName, entry, lacking = "", letGo, children }) {
     ${row?.taken && html`<p><${Button} onClick=${() => onName(fold(row.name))}>Call it ${fold(row.name)}<//></p>`}
     ${children}<${Checked} plan=${plan} error=${error} />
     ${lacking && html`<p class="warn">${lacking}</p>`}
-    <div class="actions"><button type="submit" class=${isDoubtful ? "" : "main"} disabled=${!row || row.taken}>Add${isDoubtful && " all the same"}</button></div>
+    <div class="acts"><button class=${isDoubtful ? "" : "main"} disabled=${!row || row.taken}>Add${isDoubtful && " all the same"}</button></div>
   <//>`;
 }
 
@@ -113,7 +114,7 @@ function FillIn() {
   const [isCommand, setCommand] = useState(true);
   const letGo = useLeaving(values !== NOTHING);
   const set = (/** @type {keyof typeof values} */ key) => (/** @type {string} */ text) => setValues({ ...values, [key]: text });
-  const bind = (/** @type {keyof typeof values} */ key) => ({ class: "code", value: values[key], onInput: (event) => set(key)(event.target.value) });
+  const bind = (/** @type {keyof typeof values} */ key) => ({ class: "code", value: values[key], onInput: typed(set(key)) });
   const { name, command, args, url } = values;
   const key = isCommand ? "env" : "headers";
   const lines = linesOf(values[key]);
@@ -135,7 +136,7 @@ function FillIn() {
 /** @param {{query: Record<string, string>}} props */
 function Registry({ query }) {
   const found = useResource(query.q ? withQuery("registry", { q: query.q, limit: 20 }) : null);
-  return html`<${Form} class="filters" onSend=${(event) => go(to(["add"], { way: "registry", q: event.target.elements.q.value }), true)}><${Find} label="What should the server do?" name="q" value=${query.q ?? ""} /><button type="submit">Search</button><//>
+  return html`<${Form} class="filters" onSend=${(event) => go(to(["add"], { way: "registry", q: event.target.elements.q.value }), true)}><${Find} label="What should the server do?" name="q" value=${query.q ?? ""} /><button>Search</button><//>
     ${query.server ? html`<${Published} name=${query.server} back=${to(["add"], { way: "registry", q: query.q })} />` : query.q && html`${found.error && html`<p>The registry cannot be reached from here. <a href=${to(["add"])}>Paste a snippet</a> instead.</p>`}<${Loaded} of=${found}>${(data) => html`
       ${data.notes?.map((/** @type {string} */ note) => html`<p class="faint">${note}</p>`)}
       ${data.servers.length ? html`<ul class="plain cards">${data.servers.map((row) => html`<li class="card" key=${row.name}><h3>${row.title || row.name}</h3><small>${row.name} · ${row.publisher} · ${row.version}${row.status === "deprecated" ? " · deprecated" : ""}</small>
@@ -183,11 +184,11 @@ function Way({ choice, name: proposed, path }) {
     ${warnings.map((/** @type {string} */ text) => html`<p class="warn">${text}</p>`)}
     ${inputs.map(({ key, required, description, secret, choices, placeholder, default: usual }) => {
     const label = `${key} (${required ? "required" : "if you want"})`;
-    const bound = { value: values[key], onInput: (event) => setValues({ ...values, [key]: event.target.value }) };
+    const bound = bindTo(values, setValues)(key);
     return html`<${Field} key=${key} label=${label} hint=${description}>${choices.length ? html`<select ...${bound}>${!usual && html`<option value="">–</option>`}${choices.map((/** @type {string} */ each) => html`<option>${each}</option>`)}</select>`
       : html`<input type=${secret ? "password" : "text"} autocomplete="off" placeholder=${placeholder} ...${bound} />`}<//>`;
   })}
-    ${free.length > 0 && html`<p class="faint">What is left empty is taken from the gateway's environment: ${free.join(", ")}</p>`}<//>`;
+    ${free.length > 0 && html`<p class="faint">What is empty is taken from the gateway's environment: ${free.join(", ")}</p>`}<//>`;
 }
 
 function Import() {
@@ -200,8 +201,8 @@ function Import() {
     const servers = fresh.filter(isIn).map(({ file, outcome, name, other }) => ({ file, name: outcome === "renamed" ? other : name }));
     const all = (/** @type {boolean} */ value) => () => setTicks(Object.fromEntries(fresh.map((row) => [row.name, value])));
     const pick = (/** @type {any} */ row) => html`<${Field} label=${row.name} class="check"><input type="checkbox" checked=${isIn(row)} onChange=${(event) => setTicks({ ...ticks, [row.name]: event.target.checked })} /><//>`;
-    return html`${data.servers.length || data.unreadable.length ? html`<p>These are in the config files of your clients, which are not changed.</p>
-      <div class="actions"><${Button} kind="main" disabled=${!servers.length} onClick=${() => add("import", { servers })}>Take over ${servers.length ? plural(servers.length, "server") : ""}<//><${Button} onClick=${all(true)}>All<//><${Button} onClick=${all(false)}>None<//></div>
-      <${Plan} plan=${data} pick=${pick} />` : html`<p class="empty">No servers were found in the config files of the clients on this machine.</p>`}`;
+    return html`${data.servers.length || data.unreadable.length ? html`<p>Your clients have these. Their config files are not changed.</p>
+      <div class="acts"><${Button} kind="main" disabled=${!servers.length} onClick=${() => add("import", { servers })}>Take over ${servers.length ? plural(servers.length, "server") : ""}<//><${Button} onClick=${all(true)}>All<//><${Button} onClick=${all(false)}>None<//></div>
+      <${Plan} plan=${data} pick=${pick} />` : html`<p class="empty">The clients on this machine have no servers.</p>`}`;
   }}<//>`;
 }

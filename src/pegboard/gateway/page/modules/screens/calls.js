@@ -6,11 +6,11 @@ import { download } from "../parts/download.js";
 import { Entry, chooser } from "../parts/entry.js";
 import { parse, unturned, write } from "../parts/exact_json.js";
 import { useResource } from "../parts/live.js";
-import { go, linkTo, to } from "../parts/route.js";
+import { linkTo, to } from "../parts/route.js";
 import { Button, Choice, Dialog, Facts, Figure, Loaded, Screen, Section, Spark, Table, Tabs, Time, count, millis, notify, plural } from "../parts/ui.js";
 
 const FILTERS = ["who", "server", "tool", "outcome", "kind", "since"];
-const OUTCOMES = ["ok", "input_required", "tool_error", "rpc_error", "timeout", "cancelled", "unavailable", "invalid", "not_found", "failed", "refused"];
+const OUTCOMES = "ok input_required tool_error rpc_error timeout cancelled unavailable invalid not_found failed refused".split(" ");
 const KINDS = [["", "calls"], ["read", "reads"], ["access", "access"], ["server.*", "servers"], ["token.*", "tokens"], ["signin.*", "sign-ins"], ["*", "everything"]];
 const SPANS = [["1h", "the last hour"], ["24h", "the last day"], ["7d", "the last week"], ["30d", "the last 30 days"]];
 const TYPES = ["string", "number", "integer", "boolean", "object", "array", "null"];
@@ -84,7 +84,7 @@ function Details({ call, onClose }) {
     ].filter(([, said]) => said)} />
     <details><summary>More</summary>${json(record)}</details>
     ${kind === "call" && !given && html`<p class="faint">With <code>${'"pegboard": {"audit": {"arguments": "values"}}'}</code> in the config, arguments are kept and a call can be repeated from here.</p>`}
-    <div class="actions end">${tool && html`<a class="button" href=${to(["tools", tool], { arguments: given })}>${given ? "Repeat with changes" : "Open the tool"}</a>`}
+    <div class="acts end">${tool && html`<a class="button" href=${to(["tools", tool], { arguments: given })}>${given ? "Repeat with changes" : "Open the tool"}</a>`}
       <${Button} kind="main" onClick=${onClose}>Close<//></div>
   <//>`;
 }
@@ -92,7 +92,7 @@ function Details({ call, onClose }) {
 /** @param {{since: string}} props */
 function Numbers({ since }) {
   const stats = useResource(withQuery("stats", { since }), ["call", "tools"]);
-  return html`<div class="filters"><${Choice} label="Since" value=${since} options=${SPANS} onChange=${(event) => go(to(["calls"], { tab: "numbers", since: event.target.value }), true)} /></div>
+  return html`<div class="filters"><${Choice} label="Since" value=${since} options=${SPANS} onChange=${chooser(["calls"], { tab: "numbers" })("since")} /></div>
     <${Loaded} of=${stats}>${(data) => (data.recorded ? html`<${Plots} data=${data} /><${Rows} data=${data} />` : html`<p class="empty">Calls are not recorded: the audit is off in the config.</p>`)}<//>`;
 }
 

@@ -44,13 +44,14 @@ function One({ name }) {
   const { policy, waits, revision } = changes.data ?? {};
   /** @param {string} verb @param {string[]} [items] */
   const decide = (verb, items) => async () => {
-    if (!items && !await confirm({ title: `Really ${verb} all?`, text: plural(waits, "change"), action: "Yes" })) return;
+    if (!items && !await confirm(`Really ${verb} all?`, plural(waits, "change"), "Yes")) return;
     const { decided } = await post(`changes/${part(name)}/${verb}`, { items, revision }).finally(changes.reload);
     notify(`${plural(decided.length, "change")} ${verb}ed.`);
   };
   /** @param {any} [item] */
-  const buttons = (item) => policy !== "locked" && (item || waits > 0) && html`${item?.state !== "left out" && html`<${Button} onClick=${decide("accept", item && [item.id])}>Accept${item ? html`<${Unseen}> ${item.id}<//>` : " all"}<//>`}
-    ${(!item || !item.rejected && item.change !== "gone") && html`<${Button} onClick=${decide("reject", item && [item.id])}>Reject${item ? html`<${Unseen}> ${item.id}<//>` : " all"}<//>`}`;
+  const buttons = (item) => policy !== "locked" && (item || waits > 0) && [
+    item?.state !== "left out" && ["accept", "Accept"], (!item || !item.rejected && item.change !== "gone") && ["reject", "Reject"],
+  ].map((each) => each && html`<${Button} onClick=${decide(each[0], item && [item.id])}>${each[1]}${item ? html`<${Unseen}> ${item.id}<//>` : " all"}<//>`);
   return html`<${Screen} title=${`Changes of ${name}`} note=${html`<a href=${to(["changes"])}>All changes</a> · ${linkTo(["servers", name])}`} actions=${changes.data?.items[0] && buttons()}><${Loaded} of=${changes}>${(data) => html`
     <p class="prose">${POLICIES[policy]}</p><${Facts} facts=${[["Version", versions(data)]]} />
     ${data.items.map((item) => html`<${Section} key=${item.id} title=${item.renamedFrom ? `${item.renamedFrom} → ${item.id}` : item.id} actions=${buttons(item)}>

@@ -5,7 +5,7 @@ import { Entry, chooser } from "../parts/entry.js";
 import { parse, write } from "../parts/exact_json.js";
 import { More, PagedTable, usePages } from "../parts/pages.js";
 import { to } from "../parts/route.js";
-import { Copy, Loaded, Mark, Prose, Screen, Time, count, plural } from "../parts/ui.js";
+import { Copy, Loaded, Mark, Prose, Screen, Time, count, marked, plural } from "../parts/ui.js";
 
 const TOGETHER = 20;
 const HOME = ["chats"];
@@ -33,7 +33,7 @@ function List({ query: { q, folder }, children }) {
     ["Last activity", (row) => html`<${Time} at=${row.lastActivity} />`, "nowrap"],
     ["Requests", (row) => count(row.requestsCount), "number"],
   ];
-  const empty = folder ? "No chat of this folder." : html`No chats yet. Pegboard reads those of VS Code, Cursor, Windsurf, VSCodium and Claude Code. Name folders of exported chats in the config: <code>"chats": {"exports": ["~/chats"]}</code>`;
+  const empty = folder ? "No chat of this folder." : html`No chats yet. Pegboard reads those of VS Code, Cursor, Windsurf, VSCodium and Claude Code, and exports in folders that the config names: <code>"chats": {"exports": ["~/chats"]}</code>`;
   return html`<${Screen} title="Chats">${children}
     ${!q && html`<${PagedTable} of=${sessions} noun="chat" caption="Chats, the latest first" columns=${columns} keyOf=${(row) => `${row.sessionId} ${row.source} ${row.firstSeen}`} empty=${empty} />`}<//>`;
 }
@@ -43,8 +43,7 @@ function Found({ q, folder, id }) {
   const found = usePages("chat/search", { q, workspace: folder, sessionId: id, limit: TOGETHER }, "results");
   const columns = [
     ["Chat", (row) => html`${link(row, { request: row.index })}<small>request ${row.index}</small>`, "title"],
-    // What matched stands between two marks; anything else in it is text.
-    ["Found", (row) => html`<span>${row.excerpt.split(/<\/?mark>/).map((/** @type {string} */ text, /** @type {number} */ at) => (at % 2 ? html`<mark>${text}</mark>` : text))}</span>`],
+    ["Found", (row) => html`<span>${marked(row.excerpt)}</span>`],
     ["When", (row) => time(row.timestamp), "nowrap"],
   ];
   return html`<${PagedTable} of=${found} noun="request" caption="Requests found, the best first" columns=${columns} keyOf=${(row) => `${row.sessionId}/${row.index}`} empty="Nothing found." />`;
@@ -77,7 +76,7 @@ function Turn({ index, request, response, status, timestamp, modelId, problem, t
   const [isOpen, setOpen] = useState(false);
   const id = `request-${index}`;
   const done = [toolCalls.length && `${plural(toolCalls.length, "tool")} used`, editedFiles.length && `${plural(editedFiles.length, "file")} edited`].filter(Boolean).join(", ");
-  const copy = (/** @type {string} */ name, /** @type {string} */ text) => html`<div class="actions">${text && html`<${Copy} text=${text} label=${`Copy ${name} ${index}`}>Copy<//>`}</div>`;
+  const copy = (/** @type {string} */ name, /** @type {string} */ text) => html`<div class="acts">${text && html`<${Copy} text=${text} label=${`Copy ${name} ${index}`}>Copy<//>`}</div>`;
   return html`<article class="turn form" aria-labelledby=${id}>
     <div class="card"><div class="head"><h2 id=${id}>Request ${index}</h2>${time(timestamp)}${copy("request", request)}</div><${Prose} text=${request} /></div>
     <div class="head"><h3>Answer</h3><bdi class="note">${modelId}</bdi>${status !== "completed" && html`<${Mark} tone="warn">${status.replace("_", " ")}<//>`}${copy("answer", response)}</div>

@@ -72,7 +72,7 @@ function Board({ name }) {
     await change({ unload: [tool] });
     notify(`Unloaded ${tool}.`, "Undo", () => change({ load: [tool] }));
   };
-  return html`<${Screen} title=${`Board ${name}`} note="Tools that its clients have loaded and share.">${BACK}
+  return html`<${Screen} title=${`Board ${name}`} note="Tools that its clients share.">${BACK}
     <${Loaded} of=${board}>${({ tools }) => html`<${Table} caption="Loaded tools" rows=${tools} keyOf=${(tool) => tool} columns=${[
     ["Tool", (tool) => linkTo(["tools", tool]), "title"],
     ["", (tool) => html`<${Button} onClick=${() => unload(tool)}>Unload<${Unseen}> ${tool}<//><//>`],
@@ -147,7 +147,7 @@ function One({ row, query, onChange }) {
     ])}
       ${!reason && plan.diff && html`<${Diff} text=${plan.diff} label=${`Change of ${plan.file}`} note="Values are hidden as … where they may be secret." />`}
       ${isPasted && html`<pre tabindex="0">${plan.snippet}</pre>`}
-      <div class="actions">${isPasted && html`<${Copy} text=${plan.snippet}>Copy<//>`}
+      <div class="acts">${isPasted && html`<${Copy} text=${plan.snippet}>Copy<//>`}
         ${!reason && html`<${Button} kind=${isOut ? "danger" : "main"} disabled=${preview.isLoading} onClick=${() => apply(plan.digest)}>${isOut ? "Disconnect" : "Connect"}<//>`}
         ${LINK.test(plan.link) && html`<a class="button" href=${plan.link}>Open in ${name}</a>`}</div><//>`;
   }}<//>`;

@@ -1,14 +1,14 @@
 // Memory: what agents and people wrote down, found again, and how it is linked.
-import { html, useEffect, useRef, useState } from "../parts/html.js";
+import { html, useEffect, useState } from "../parts/html.js";
 import { ask, patch, post, remove, withQuery } from "../parts/api.js";
 import { bindTo } from "../parts/bind.js";
 import { Graph } from "../parts/graph.js";
-import { useResource } from "../parts/live.js";
+import { useKept, useResource } from "../parts/live.js";
 import { memoryAddress, memoryPath } from "../parts/memories.js";
 import { MemoryEditor } from "../parts/memory_editor.js";
 import { More, usePages } from "../parts/pages.js";
 import { go, to } from "../parts/route.js";
-import { Button, Choice, Dialog, Field, Find, Loaded, Mark, Prose, Screen, Section, Table, Tabs, Time, confirm, count, notify, plural, Unseen } from "../parts/ui.js";
+import { Button, Choice, Dialog, Field, Find, Loaded, Mark, Prose, Screen, Section, Table, Tabs, Time, confirm, count, marked, notify, plural, Unseen } from "../parts/ui.js";
 
 const TYPING = 300;
 const KINDS = ["related", "decision", "constrained", "bug", "design", "assumption", "experiment"];
@@ -49,7 +49,7 @@ function List({ query, may, namespace }) {
   const bind = bindTo(query, (changed) => go(to(LIVE, changed), true));
   const columns = [
     ["Memory", (row) => html`<a href=${memoryAddress(row.key, { namespace })}>${row.key}<//>`, "title"],
-    ["About", (row) => html`<span class="clip">${row.summary}</span>${row.excerpt && html`<small class="clip">${row.excerpt.split(/<\/?mark>/).map((words, place) => (place % 2 ? html`<mark>${words}</mark>` : words))}</small>`}`],
+    ["About", (row) => html`<span class="clip">${row.summary}</span>${row.excerpt && html`<small class="clip">${marked(row.excerpt)}</small>`}`],
     ...(found.rows[0]?.links ? [] : [["Links", (row) => `${count(row.out_degree)} out, ${count(row.in_degree)} in`, "nowrap"],
       ["Changed", (row) => html`<${Time} at=${row.updated_at} />`, "nowrap"]]),
   ];
@@ -61,13 +61,6 @@ function List({ query, may, namespace }) {
       <${Table} caption="Memories" columns=${columns} rows=${found.rows} shown=${Infinity} empty=${query.q ? "Nothing was found." : "No memories yet. Agents write them down with memory_add."} />
       <${More} of=${found} />`}<//>
   <//>`;
-}
-
-/** What a resource gave last, until it gives something else. @param {import("../parts/live.js").Resource<any>} resource */
-function useKept({ data, error }) {
-  const last = useRef(data);
-  if (data || error) last.current = data;
-  return last.current;
 }
 
 /** @param {any} props */
@@ -85,7 +78,7 @@ function One({ name, query, may, namespace, home }) {
   const { key, summary, text, links, version, meta } = data;
   const path = memoryPath(key, namespace);
   const drop = async () => {
-    if (!await confirm({ title: `Delete ${key}?`, text: "Links that lead to it stay. Undo writes it again as version 1.", action: "Delete" })) return;
+    if (!await confirm(`Delete ${key}?`, "Links that lead to it stay. Undo writes it again as version 1.", "Delete")) return;
     await remove(path);
     notify(`Deleted ${key}.`, "Undo", async () => {
       await post("memories", { key, summary, text, links, namespace });
@@ -136,8 +129,8 @@ function LinkTo({ name, namespace, relink, onClose }) {
   };
   const bind = bindTo(link, setLink);
   return html`<${Dialog} title="Link to another memory" onClose=${onClose}><div class="form">
-    <${Field} label="Other memory" hint="Words to search for, or a key that need not be written yet."><input type="search" maxlength="512" ...${bind("key")} /><//>
-    <ul class="plain" aria-label="Found">${found.filter((/** @type {any} */ row) => row.key !== name).slice(0, 6).map(({ key }) => html`<li key=${key}><button type="button" class="plain" aria-pressed=${key === link.key} onClick=${() => setLink({ ...link, key })}><bdi>${key}</bdi></button></li>`)}</ul>
+    <${Field} label="Other memory" hint="Words to search for, or any key."><input type="search" maxlength="512" ...${bind("key")} /><//>
+    <ul class="plain" aria-label="Found">${found.filter((/** @type {any} */ row) => row.key !== name).slice(0, 6).map(({ key }) => html`<li key=${key}><${Button} kind="plain" aria-pressed=${key === link.key} onClick=${() => setLink({ ...link, key })}><bdi>${key}</bdi><//></li>`)}</ul>
     <${Field} label="Kind"><input list="kinds" maxlength="64" ...${bind("type")} /><datalist id="kinds">${KINDS.map((kind) => html`<option value=${kind} />`)}</datalist><//>
-    <div class="actions end"><${Button} onClick=${onClose}>Cancel<//><${Button} kind="main" disabled=${!link.key.trim() || !link.type.trim()} onClick=${save}>Link<//></div></div><//>`;
+    <div class="acts end"><${Button} onClick=${onClose}>Cancel<//><${Button} kind="main" disabled=${!link.key.trim() || !link.type.trim()} onClick=${save}>Link<//></div></div><//>`;
 }

@@ -4,6 +4,7 @@ import { LatestCalls } from "../parts/calls.js";
 import { useResource } from "../parts/live.js";
 import { linkTo, to } from "../parts/route.js";
 import { Copy, Figure, Loaded, Reason, Screen, Section, Spark, State, count, millis, plural } from "../parts/ui.js";
+import { isNew } from "./add.js";
 import { Changed } from "./changes.js";
 
 const TROUBLE = ["unreachable", "lost", "needs_auth", "invalid"];
@@ -83,16 +84,16 @@ function Unconnected() {
 /** @param {{self: any}} props */
 function Start({ self }) {
   const found = useResource(self.kind === "local" ? "import" : null);
-  const servers = (found.data?.servers ?? []).filter((server) => ["new", "renamed"].includes(server.outcome));
+  const servers = (found.data?.servers ?? []).filter(isNew);
   const clients = [...new Set(servers.map((server) => server.from))];
   const ways = [
     ["Take over what you have", servers.length ? `${plural(servers.length, "server")} found in ${clients.join(", ")}.` : "Servers of Claude Code, Cursor, VS Code and others on this machine.", servers.length ? "Look at them" : "Look for servers", "import"],
-    ["Paste a snippet", "From any README or client: JSON, TOML, a command line or an address.", "Paste", "paste"],
+    ["Paste a snippet", "From any README or client, in any form.", "Paste", "paste"],
     ["Search the registry", "Servers that their authors have published.", "Search", "registry"],
     CONNECT,
   ];
   const first = servers.length ? "import" : "paste";
-  return html`<${Section} title="Begin here"><p class="prose">There are no servers yet. Give Pegboard some; then connect your clients to Pegboard alone.</p>
+  return html`<${Section} title="Begin here"><p class="prose">There are no servers yet. Add some; then connect your clients to Pegboard alone.</p>
     <div class="cards small">${ways.map((way) => showWay(way, way[3] === first))}</div><//>`;
 }
 

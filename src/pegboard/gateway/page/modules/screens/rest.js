@@ -34,6 +34,6 @@ function Operation({ path, method, summary, description, parameters = [], reques
     <${Form} onSend=${run}><p>${description}</p>
       ${parameters.map(({ name, required, description: hint }) => html`<${Field} label=${name} hint=${hint}><input name=${name} required=${required} /><//>`)}
       ${requestBody && html`<${Field} label="Body"><textarea class="code" rows="6" name=${BODY}>${JSON.stringify(requestBody.content[BODY].example ?? {}, null, 2)}</textarea><//>`}
-      <div class="actions"><button>Try it</button></div><//>
+      <div class="acts"><button>Try it</button></div><//>
     ${answer && html`<pre tabindex="0">${answer}</pre>`}</details>`;
 }

@@ -1,6 +1,7 @@
 // One server: its tools, what else it offers, its entry, its log, its calls.
 import { html, useEffect, useRef, useState } from "../parts/html.js";
-import { ask, part, patch, withQuery } from "../parts/api.js";
+import { ask, patch, serverPath, withQuery } from "../parts/api.js";
+import { typed } from "../parts/bind.js";
 import { useFacts, useResource } from "../parts/live.js";
 import { to, useLeaving } from "../parts/route.js";
 import { ServerActions, discover, switchServer } from "../parts/server_actions.js";
@@ -8,14 +9,14 @@ import { permit } from "../parts/tool_actions.js";
 import { speaks, useReason } from "./servers.js";
 import { CallsOf } from "./calls.js";
 import { Changed } from "./changes.js";
-import { Button, Field, Find, Form, Loaded, Mark, Prose, Screen, Section, State, Table, Tabs, Time, count, millis, notify, plural, toggled, Unseen } from "../parts/ui.js";
+import { Button, Field, Find, Form, Loaded, Mark, Prose, Screen, Section, State, Table, Tabs, Time, count, millis, notify, plural, says, toggled, Unseen } from "../parts/ui.js";
 
 const MOST_LINES = 500;
 
 /** @param {import("../app.js").ScreenProps} props */
 export default function Server({ parts, query, self }) {
   const name = parts[1];
-  const server = useResource(`servers/${part(name)}`, (fact) => ["tools", "config", "logins", "changes"].includes(fact.kind) || (fact.kind === "server" && fact.data.name === name));
+  const server = useResource(serverPath(name), (fact) => ["tools", "config", "logins", "changes"].includes(fact.kind) || (fact.kind === "server" && fact.data.name === name));
   const tabs = [["tools", "Tools"], ["offers", "Prompts and resources"], ...(self.admin ? [["config", "Config"], ["log", "Log"]] : []), ["calls", "Calls"]];
   const tab = tabs.some(([each]) => each === query.tab) ? query.tab : "tools";
   const actions = server.data && html`<${ServerActions} server=${server.data} self=${self} wide />`;
@@ -39,7 +40,7 @@ function Trouble({ data, self }) {
   const { name, state } = data;
   const next = state === "unreachable" && (data.transport === "stdio" ? "Check its command and its environment." : "Check its address, and whether it is up.");
   return html`<div class="attention"><div><p>${why}</p>${next}</div>
-    <div class="actions"><${Button} onClick=${() => discover(name, "refresh")}>Try now<//>
+    <div class="acts"><${Button} onClick=${() => discover(name, "refresh")}>Try now<//>
       ${self.admin && [["log", "See its log"], ["config", "Edit its config"]].map(([tab, words]) => html`<a class="button" href=${to(["servers", name], { tab })}>${words}</a>`)}</div></div>`;
 }
 
@@ -60,7 +61,7 @@ function Tools({ data, self }) {
   const [words, setWords] = useState("");
   const [ticked, setTicked] = useState(/** @type {Set<string>} */ (new Set()));
   const all = data.offers ?? (listed.data?.tools ?? []).map((tool) => ({ ...tool, full: tool.name }));
-  const rows = all.filter((tool) => `${tool.name} ${tool.description}`.toLowerCase().includes(words.toLowerCase()));
+  const rows = all.filter((tool) => says(`${tool.name} ${tool.description}`, words));
   const usable = all.filter((tool) => !tool.state);
   const tokens = usable.reduce((/** @type {number} */ sum, tool) => sum + tool.tokens, 0);
   const apply = async (/** @type {boolean} */ allow) => {
@@ -76,7 +77,7 @@ function Tools({ data, self }) {
     ["Description", (tool) => html`<span class="clip">${tool.description}</span>`],
     ["Tokens", (tool) => count(tool.tokens), "number"],
   ];
-  return html`<div class="filters"><${Find} value=${words} onInput=${(event) => setWords(event.target.value)} />
+  return html`<div class="filters"><${Find} value=${words} onInput=${typed(setWords)} />
     ${self.admin && html`<${Button} onClick=${() => setTicked(new Set(rows.map((tool) => tool.name)))}>Choose all ${count(rows.length)} that match<//>
       <${Button} disabled=${!ticked.size} onClick=${() => apply(false)}>Deny ${ticked.size || ""}<//><${Button} disabled=${!ticked.size} onClick=${() => apply(true)}>Allow ${ticked.size || ""}<//>`}</div>
     <p class="faint" role="status">${plural(usable.length, "tool")} of ${count(all.length)} in use, ${plural(tokens, "token")}</p>
@@ -104,7 +105,7 @@ function Secrets({ title, given, changes, onChange }) {
     ${names.map((key) => html`<div class="row" key=${key}><${Field} label=${key}><input class="code" type="password" autocomplete="off" value=${changes[key] ?? ""} disabled=${changes[key] === null}
         placeholder=${changes[key] === null ? "is taken out" : (given?.[key]?.from ?? (given?.[key] ? "set; type to replace it" : "a value, or \${VARIABLE}"))} onInput=${(event) => set(key, event.target.value)} /><//>
       <${Button} onClick=${() => { const { [key]: _, ...others } = changes; onChange(changes[key] === null ? others : given?.[key] ? { ...changes, [key]: null } : others); }}>${changes[key] === null ? "Keep" : "Remove"}<${Unseen}> ${key}<//><//></div>`)}
-    <div class="row"><${Field} label="New name"><input class="code" value=${name} onInput=${(event) => setName(event.target.value)} /><//>
+    <div class="row"><${Field} label="New name"><input class="code" value=${name} onInput=${typed(setName)} /><//>
       <${Button} disabled=${!name.trim()} onClick=${() => { set(name.trim(), ""); setName(""); }}>Add<${Unseen}> to ${title}<//><//></div></fieldset>`;
 }
 
@@ -136,7 +137,7 @@ function Config({ data, onSaved }) {
     if (change.args?.length === 0) change.args = null;
     for (const key of /** @type {const} */ (["env", "headers"])) if (Object.keys(values[key]).length) change[key] = values[key];
     if (JSON.stringify(change).includes(HIDDEN)) throw new Error(`${HIDDEN} stands for a secret that is not shown: put a variable there, or the value itself.`);
-    const path = `servers/${part(data.name)}`;
+    const path = serverPath(data.name);
     await patch(path, change);
     onSaved(await ask(path));
     setDrafts({});
@@ -150,13 +151,13 @@ function Config({ data, onSaved }) {
       <${Field} label="Arguments, one a line" hint="What is secret is hidden here: use a variable, \${NAME}, and set it below."><textarea ...${bind("args")} /><//>
       <${Secrets} title="Environment" given=${env} changes=${values.env} onChange=${set("env")} />`}
     <${Field} label="Everything else, as JSON" error=${options === null ? "This is not JSON." : ""}><textarea rows="6" aria-invalid=${options === null} ...${bind("text")} /><//>
-    <div class="actions"><${Button} kind="main" disabled=${options === null || !isUnsaved} onClick=${save}>Save<//></div>
+    <div class="acts"><${Button} kind="main" disabled=${options === null || !isUnsaved} onClick=${save}>Save<//></div>
   <//>`;
 }
 
 /** @param {{name: string}} props */
 function Log({ name }) {
-  const path = `servers/${part(name)}/log`;
+  const path = serverPath(name, "/log");
   const [lines, setLines] = useState(/** @type {any[] | null} */ (null));
   const [words, setWords] = useState("");
   const last = useRef(0);
@@ -181,7 +182,7 @@ function Log({ name }) {
     if (isTheirs) read().catch(() => {});
   });
   useEffect(() => { if (box.current) box.current.scrollTop = box.current.scrollHeight; }, [lines]);
-  const shown = (lines ?? []).filter((line) => line.text.toLowerCase().includes(words.toLowerCase()));
-  return html`<${Find} value=${words} onInput=${(event) => setWords(event.target.value)} />
+  const shown = (lines ?? []).filter((line) => says(line.text, words));
+  return html`<${Find} value=${words} onInput=${typed(setWords)} />
     ${lines === null ? html`<p class="loading">Reading …</p>` : shown.length ? html`<pre class="log" ref=${box} tabindex="0" aria-label=${`Log of ${name}`}>${shown.map((line) => html`<div key=${line.number} class=${line.source === "pegboard" ? "faint" : ""}><${Time} at=${line.time} clock /> ${line.source === "pegboard" ? "— " : ""}${line.text}\n</div>`)}</pre>` : html`<p class="empty">Nothing was written yet.</p>`}`;
 }

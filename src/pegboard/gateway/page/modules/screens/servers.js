@@ -1,9 +1,10 @@
 // Servers: all of them, what is wrong with which, and what can be done about it.
 import { html, useMemo } from "../parts/html.js";
+import { chooser } from "../parts/entry.js";
 import { useResource } from "../parts/live.js";
-import { go, linkTo, to } from "../parts/route.js";
+import { linkTo, to } from "../parts/route.js";
 import { ServerActions } from "../parts/server_actions.js";
-import { Choice, Find, Loaded, Reason, Screen, State, Table, Time, count, millis, plural, stateWord } from "../parts/ui.js";
+import { Choice, Find, Loaded, Reason, Screen, State, Table, Time, count, millis, plural, says, stateWord } from "../parts/ui.js";
 
 /** @param {import("../app.js").ScreenProps} props */
 export default function Servers({ query, self }) {
@@ -20,8 +21,8 @@ export default function Servers({ query, self }) {
 function List({ rows, tokens, query, self }) {
   const words = (row) => stateWord(row.state, Boolean(row.needsLogin));
   const states = Map.groupBy(rows, words);
-  const chosen = rows.filter((row) => row.name.includes((query.q ?? "").toLowerCase()) && (!query.state || words(row) === query.state));
-  const choose = (/** @type {string} */ name) => (event) => go(to(["servers"], { ...query, [name]: event.target.value }), true);
+  const chosen = rows.filter((row) => says(row.name, query.q) && (!query.state || words(row) === query.state));
+  const choose = chooser(["servers"], query);
   const columns = [
     ["Name", (row) => linkTo(["servers", row.name]), "title"],
     ["State", (row) => html`<${ServerState} row=${row} />`],

@@ -17,7 +17,7 @@ export default function SignIns({ self }) {
   const button = (/** @type {string} */ name, /** @type {string} */ words, /** @type {() => any} */ act) => html`<${Button} onClick=${act}>${words}<${Unseen}> (${name})<//><//>`;
   return html`<${Screen} title="Sign-ins">
     ${waiting[0] && html`<${Section} title="Waiting for a sign-in">${waiting.map(({ name, lastError, perUser }) => html`<div class="attention" key=${name}><b>${link(name)}</b><${Reason} text=${lastError} />${(self.admin || perUser) && button(name, "Sign in", () => setServer(name))}</div>`)}<//>`}
-    <${Section} title="Signed in"><${Loaded} of=${logins}>${(data) => html`<${Table} caption="Sign-ins" rows=${data.logins} keyOf=${(row) => `${row.server} ${row.who}`} empty="Nobody is signed in. Servers that want a sign-in with OAuth wait here." columns=${[
+    <${Section} title="Signed in"><${Loaded} of=${logins}>${(data) => html`<${Table} caption="Sign-ins" rows=${data.logins} keyOf=${(row) => `${row.server} ${row.who}`} empty="Nobody is signed in. Servers that want it wait here." columns=${[
     ["Server", (row) => link(row.server), "title"],
     ["Who", (row) => (row.who ?? "everybody")],
     ["State", ({ state, reason }) => html`<${State} state=${state} />${reason && html`<small>${reason}</small>`}`],
@@ -25,7 +25,7 @@ export default function SignIns({ self }) {
     ["Issuer", (row) => html`<${Outside} href=${row.issuer} />`],
     ["Since", (row) => html`<${Time} at=${row.signedInAt} />`],
     ["Until", (row) => (row.renews ? "renews itself" : html`<${Time} at=${row.expiresAt} />`)],
-    ["", (row) => (row.yours ? button(row.server, "Sign out", () => signOut(row.server, row.who ? "You will be signed out." : "The gateway will be signed out, and so everybody who uses it."))
+    ["", (row) => (row.yours ? button(row.server, "Sign out", () => signOut(row.server, row.who ? "You will be signed out." : "The gateway will be signed out, and everybody who uses it."))
       : self.admin && button(row.server, "Sign all out", () => signOut(row.server, "Everybody will be signed out.", "?all=true")))],
   ]} />`}<//><//>
     ${server && html`<${Login} server=${server} onClose=${() => setServer("")} />`}<//>`;

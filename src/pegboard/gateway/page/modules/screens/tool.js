@@ -1,6 +1,6 @@
 // One tool: what its server says of it, a form to try it, and its latest calls.
 import { html, useEffect, useRef, useState } from "../parts/html.js";
-import { part } from "../parts/api.js";
+import { part, serverPath } from "../parts/api.js";
 import { Ask } from "../parts/ask.js";
 import { callTool } from "../parts/call.js";
 import { Draft, cut, drafts, drawn, isObject, parse, read, withMembers, write } from "../parts/exact_json.js";
@@ -36,7 +36,7 @@ export default function Tool({ parts, query, self }) {
 /** Why a tool is not there, and for admins what to do about it. @param {{name: string, of: import("../parts/live.js").Resource<any>, self: any}} props */
 function Missing({ name, of, self }) {
   const [server, own] = name.split(/__(.*)/s);
-  const found = useResource(self.admin && own ? `servers/${part(server)}` : null, ["tools", "config", "server", "changes"]);
+  const found = useResource(self.admin && own ? serverPath(server) : null, ["tools", "config", "server", "changes"]);
   const { status } = of.error ?? {};
   const { data } = found;
   if (found.isLoading) return null;
@@ -50,7 +50,7 @@ function Missing({ name, of, self }) {
 /** What a server says of its tool, in words. @param {{of: any}} props */
 function Hints({ of: { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } }) {
   const [effect, tone] = readOnlyHint ? ["reads only", "good"] : destructiveHint ? ["destructive", "bad"] : destructiveHint === false ? ["adds, and destroys nothing"] : ["may be destructive", "warn"];
-  return html`<p class="actions"><${Mark} tone=${tone}>${effect}<//>${idempotentHint && !readOnlyHint && html`<${Mark}>safe to repeat<//>`}${openWorldHint && html`<${Mark}>reaches other systems<//>`}</p>`;
+  return html`<p class="acts"><${Mark} tone=${tone}>${effect}<//>${idempotentHint && !readOnlyHint && html`<${Mark}>safe to repeat<//>`}${openWorldHint && html`<${Mark}>reaches other systems<//>`}</p>`;
 }
 
 /** @param {{tool: any}} props */
@@ -69,11 +69,11 @@ function About({ tool }) {
 
 /** Whether it can be used now, and if not, why and what to do. @param {{tool: any}} props */
 function Availability({ tool: { server, availability: { status, reason, staleSince } } }) {
-  const row = useResource(status === "needs_auth" ? `servers/${part(server)}` : null, ["server", "logins"]);
+  const row = useResource(status === "needs_auth" ? serverPath(server) : null, ["server", "logins"]);
   const [isSigningIn, setSigningIn] = useState(false);
   return html`${status !== "available" ? html`<div class="attention"><${State} state=${status} signsIn=${Boolean(row.data?.needsLogin)} /><span>${reason}</span>
       ${row.data?.needsLogin && html`<${Button} kind="main" onClick=${() => setSigningIn(true)}>Sign in<//>`}</div>`
-    : staleSince && html`<p class="faint">This is how it was at an earlier time: its server has not answered since.</p>`}
+    : staleSince && html`<p class="faint">From an earlier time: its server has not answered since.</p>`}
     ${isSigningIn && html`<${Login} server=${server} onClose=${() => setSigningIn(false)} />`}`;
 }
 
@@ -99,7 +99,7 @@ function Try({ tool, given, self }) {
   const call = async () => {
     if (!isSure.current && !readOnlyHint && destructiveHint !== false) {
       const text = `${destructiveHint ? "Its server says that it" : "It"} may change or delete what is there.`;
-      if (!await confirm({ title: `Call ${tool.name}?`, text, action: "Call it" })) return;
+      if (!await confirm(`Call ${tool.name}?`, text, "Call it")) return;
     }
     isSure.current = true;
     const text = write(value);
@@ -129,11 +129,11 @@ function Try({ tool, given, self }) {
   ]);
   return html`<div class="columns">
     <${Section} title="Try it"><div class="card">
-      <${SchemaForm} schema=${tool.inputSchema} value=${value} onChange=${setValue} onSend=${call}>${(send) => html`<div class="actions"><${Button} kind="main" type="submit" title="Ctrl+Enter" disabled=${problems.length > 0} onClick=${send}>Call<//>
+      <${SchemaForm} schema=${tool.inputSchema} value=${value} onChange=${setValue} onSend=${call}>${(send) => html`<div class="acts"><${Button} kind="main" type="submit" title="Ctrl+Enter" disabled=${problems.length > 0} onClick=${send}>Call<//>
         ${progress && html`<${Button} onClick=${() => running.current?.abort()}>Cancel<//>`}
         <div class="bad" role="status">${problems.map((each) => html`<p>${each}</p>`)}</div></div>`}<//>
       ${progress && html`<${Progress} ...${progress} />`}
-      <div class="actions"><span class="faint">Copy as</span>${snippets.map(([name, make]) => html`<${Copy} text=${make} disabled=${problems.length > 0} label=${`Copy as ${name}`}>${name}<//>`)}</div>
+      <div class="acts"><span class="faint">Copy as</span>${snippets.map(([name, make]) => html`<${Copy} text=${make} disabled=${problems.length > 0} label=${`Copy as ${name}`}>${name}<//>`)}</div>
     </div><//>
     <div class="form beside">
       ${outcome && html`<div ref=${result}><${Result} outcome=${outcome} /></div>`}

@@ -1,8 +1,9 @@
 // Tools: found by what they should do, or listed with what they cost in a prompt.
 import { html } from "../parts/html.js";
+import { chooser } from "../parts/entry.js";
 import { useResource } from "../parts/live.js";
 import { More, usePages } from "../parts/pages.js";
-import { go, linkTo, to } from "../parts/route.js";
+import { linkTo } from "../parts/route.js";
 import { ToolActions } from "../parts/tool_actions.js";
 import { Choice, Find, Loaded, Reason, Screen, State, Table, count, plural, stateWord } from "../parts/ui.js";
 
@@ -18,7 +19,7 @@ export default function Tools({ query, self }) {
   const found = usePages(words ? "tools/search" : "tools", words ? { q, limit: 50 } : { server, status, order: order || "server", brief: true, limit: MANY }, "tools", ["tools", "config", "server", "logins"]);
   const servers = useResource("servers", ["config"]);
   const names = new Set([...(servers.data?.servers ?? []).map((each) => each.name), ...(server ? [server] : [])]);
-  const choose = (/** @type {string} */ name) => (event) => go(to(["tools"], { ...query, [name]: event.target.value }), true);
+  const choose = chooser(["tools"], query);
   return html`<${Screen} title="Tools">
     <div class="filters"><${Find} value=${q} placeholder="what it should do, as a model would ask" onInput=${choose("q")} />
       <${Choice} label="Server" value=${server} options=${[["", "all"], ...[...names].map((each) => [each, each])]} onChange=${choose("server")} />
@@ -55,7 +56,7 @@ function List({ data, found, query: { q = "", server, status }, self }) {
 /** Said where clients are given every tool. */
 function Many() {
   const { tokens } = useResource("stats", ["config"]).data ?? {};
-  return tokens?.first >= tokens?.all && html`<p class="attention">Every client is given all of them. Some take no more than ${MANY}, Windsurf for one. Deny what is not needed, or set "expose" to "auto" in the config: then clients search.</p>`;
+  return tokens?.first >= tokens?.all && html`<p class="attention">Every client is given all of them. Some take no more than ${MANY}, as Windsurf. Deny some, or set "expose" to "auto" in the config: then clients search.</p>`;
 }
 
 /** A text, with the words in it that were looked for. @param {string | undefined} text @param {string[]} words */
