@@ -27,6 +27,19 @@ SCREENS = [
     "access",
 ]
 
+# Clicks are held as long as a test wants, and for how long they would be is noted.
+_HOLDING = """
+window.held = [];
+const animate = Element.prototype.animate;
+Element.prototype.animate = function (frames, time) {
+  const held = animate.call(this, frames, 1e7);
+  window.held.push({ time, end: () => held.finish() });
+  return held;
+};
+"""
+_END = "held.splice(0).map((each) => { each.end(); return each.time; })"
+_COMINGS = ("0", "window.dispatchEvent(new Event('focus'))", "document.dispatchEvent(new Event('visibilitychange'))")
+
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
@@ -210,5 +223,27 @@ def test_no_javascript_is_no_blank_page(chromium: Any, url: str) -> None:
     page.goto(url)
     assert "pegboard --help" in page.inner_text("body")
     context.close()
+
+
+def test_a_click_that_was_meant_for_another_page_does_nothing(context: BrowserContext, url: str) -> None:
+    """When the page has come, or somebody comes back to it, pointers do nothing for a moment, whatever motion is wished
+    for. Keys do."""
+    with visiting(context, url) as visit:
+        visit.page.emulate_media(reduced_motion="reduce")
+        visit.page.add_init_script(_HOLDING)
+        page = visit.open("servers")
+        link = page.get_by_role("link", name="Add a server")
+        box = link.bounding_box() or pytest.fail("it is not there")
+        for coming in _COMINGS:
+            page.evaluate(coming)
+            page.mouse.click(box["x"] + 9, box["y"] + 9)
+            assert page.evaluate("location.hash") == "#/servers"
+            assert all(500 <= time <= 1500 for time in page.evaluate(_END) or [0])
+        page.mouse.click(box["x"] + 9, box["y"] + 9)
+        expect(page.get_by_role("heading", level=1, name="Add a server")).to_be_visible()
+        page.go_back()
+        page.evaluate(_COMINGS[1])
+        link.press("Enter")
+        expect(page.get_by_role("heading", level=1, name="Add a server")).to_be_visible()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,8 @@ def entry(folder: Path, name: str) -> Any:
 
 def test_a_published_server_is_added_with_what_it_wants(context: BrowserContext, url: str, tmp_path: Path) -> None:
     """Choices are chosen from, with their default; what is required is said to be missing before it is added; whatever
-    was given is in the entry, at its place; and a name that is taken is told with another one."""
+    was given is in the entry, at its place; and a name that is taken is told with another one. What a
+    link may have proposed is asked about, with what it would run."""
     with visiting(context, url) as visit:
         page = visit.open(SCREEN)
         units = page.get_by_label("units (if you want)")
@@ -55,8 +57,26 @@ def test_a_published_server_is_added_with_what_it_wants(context: BrowserContext,
         expect(page.get_by_text("taken from the gateway's environment")).to_have_count(0)
         visit.check_accessible()
         page.get_by_role("button", name="Add").last.click()
+        dialog = page.get_by_role("dialog", name="Add weather_mcp_2?")
+        expect(dialog).to_contain_text(re.compile("A link led here. It will run: .*imperial Lisbon --stdio"))
+        dialog.get_by_role("button", name="Cancel").click()
+        assert "weather_mcp_2" not in (tmp_path / "pegboard.json").read_text("utf-8")
+        page.get_by_role("button", name="Add").last.click()
+        dialog.get_by_role("button", name="Add it").click()
         expect(page.get_by_role("heading", level=1, name="weather_mcp_2")).to_be_visible()
         added = entry(tmp_path, "weather_mcp_2")
         assert added["args"][-4:] == ["--units", "imperial", "Lisbon", "--stdio"]
         assert added["env"] == {"WEATHER_KEY": "tulip", "WEATHER_CACHE": "/tmp/weather"}
+        visit.complaints.clear()  # There is no such program.
+
+
+def test_what_was_chosen_here_is_added_at_once(context: BrowserContext, url: str, tmp_path: Path) -> None:
+    """Nobody else has proposed it."""
+    with visiting(context, url) as visit:
+        visit.open("add")
+        page = visit.open(SCREEN)
+        page.get_by_label("Name").fill("chosen")
+        page.get_by_role("button", name="Add all the same").click()
+        expect(page.get_by_role("heading", level=1, name="chosen")).to_be_visible()
+        assert entry(tmp_path, "chosen")
         visit.complaints.clear()  # There is no such program.

@@ -379,13 +379,38 @@ def test_the_address_brings_arguments(context: BrowserContext, url: str) -> None
         field(page, "a").fill("changed")
         expect(page.get_by_text("Reading …")).to_have_count(0)
         before = page.get_by_role("table", name="Latest calls of v__optional").locator("tbody tr").count()
+        call(page)
+        page.get_by_role("dialog").get_by_role("button", name="Call it").click()
+        page.get_by_role("heading", name="Result").wait_for()
         assert received(page) == f'{{"a":"changed","b":{BIG}}}'
         expect(page.get_by_role("table", name="Latest calls of v__optional").locator("tbody tr")).to_have_count(
-            before + 1
+            before + 2
         )
         page = visit.open("tools/v__optional?arguments=%7Bbroken")
         expect(page.get_by_label("All as JSON")).to_have_value("{broken")
         expect(page.get_by_role("button", name="Call", exact=True)).to_be_disabled()
+
+
+def test_arguments_of_a_link_are_asked_about(context: BrowserContext, url: str) -> None:
+    """With what the page was loaded with, a tool is called by whoever has read that, whatever its hints are; with what
+    was chosen here it is called at once."""
+    with visiting(context, url) as visit:
+        theirs, own = (quote(json.dumps({"by": name})) for name in ("them", "me"))
+        page = visit.open(f"tools/toy__look?arguments={theirs}")
+        call(page)
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_contain_text('A link led here. The arguments: {"by": "them"}')
+        dialog.get_by_role("button", name="Cancel").click()
+        expect(page.get_by_role("heading", name="Result")).to_have_count(0)
+        call(page)
+        dialog.get_by_role("button", name="Call it").click()
+        expect(page.get_by_text("toy:look")).to_be_visible()
+        for again in (page.reload, lambda: visit.open(f"tools/toy__look?arguments={own}")):
+            again()
+            expect(page.get_by_role("heading", name="Result")).to_have_count(0)
+            call(page)
+            expect(page.get_by_text("toy:look")).to_be_visible()
+            expect(dialog).to_have_count(0)
 
 
 def test_what_may_destroy_is_asked_once_more(context: BrowserContext, url: str) -> None:

@@ -4,6 +4,7 @@ import { ApiError, onLocked, remove } from "./parts/api.js";
 import { focusHeading, keepFocus } from "./parts/focus.js";
 import { listen, useConnection, useResource } from "./parts/live.js";
 import { to, useRoute } from "./parts/route.js";
+import { holdClicks } from "./parts/second_click.js";
 import { Attendant, Button, Problem } from "./parts/ui.js";
 import { SignIn } from "./parts/sign_in.js";
 import Access from "./screens/access.js";
@@ -114,6 +115,7 @@ if (location.pathname === "/docs") history.replaceState(null, "", `/${to(["rest"
 const root = document.getElementById("app");
 if (root) {
   keepFocus(root);
+  holdClicks();
   render(html`<${App} />`, root);
 }
 

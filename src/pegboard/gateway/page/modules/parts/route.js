@@ -5,6 +5,12 @@ import { confirm, hear } from "./ui.js";
 
 /** @typedef {{parts: string[], query: Record<string, string>}} Route */
 
+// The address with which the page was loaded. What the page itself noted there has a state, which no link can give.
+const LOADED = history.state ? "" : location.hash;
+
+/** Whether what stands in the address may be of a link of another site, and no choice of whoever is here. */
+export const isLinked = () => location.hash === LOADED;
+
 /** @param {string} text */
 function decode(text) {
   try {

@@ -3,8 +3,8 @@ import { html, useEffect, useRef, useState } from "../parts/html.js";
 import { ask, part, post, withQuery } from "../parts/api.js";
 import { bindTo, typed } from "../parts/bind.js";
 import { useResource } from "../parts/live.js";
-import { go, to, useLeaving } from "../parts/route.js";
-import { Button, Field, Find, Form, Loaded, Mark, Outside, Problem, Screen, Section, Table, Tabs, notify, plural, Unseen } from "../parts/ui.js";
+import { go, isLinked, to, useLeaving } from "../parts/route.js";
+import { Button, Field, Find, Form, Loaded, Mark, Outside, Problem, Screen, Section, Table, Tabs, confirm, notify, plural, Unseen } from "../parts/ui.js";
 
 const TYPING = 350;
 const OUTCOMES = /** @type {Record<string, [string, string]>} */ ({ new: ["new", "good"], renamed: ["another name", "good"], same: ["there already", ""], skipped: ["Pegboard itself: skipped", ""] });
@@ -83,16 +83,20 @@ const fold = (name) => name.normalize("NFKD").replace(/[^\x00-\x7f]/g, "").toLow
 
 /**
  * A form for one server: its name, how it is reached, what would become of it, and its button.
- * @param {{name: string, onName: (name: string) => void, entry: any, lacking?: string, letGo?: () => void, children: any}} props
- *   `entry` may not be ready yet; what is `lacking` is said, and it is added only by whoever means it
+ * @param {{name: string, onName: (name: string) => void, entry: any, lacking?: string, command?: string, letGo?: () => void, children: any}} props
+ *   `entry` may not be ready yet; what is `lacking` is said, and it is added only by whoever means it; a `command` that
+ *   a link may have proposed is asked about
  */
-function NewServer({ name, onName, entry, lacking = "", letGo, children }) {
+function NewServer({ name, onName, entry, lacking = "", command, letGo, children }) {
   const { plan, error } = useCheck(entry && name.trim() ? JSON.stringify({ mcpServers: { [name]: entry } }) : "");
   const [row] = plan?.servers ?? [];
   const folded = fold(name);
   const isDoubtful = lacking || row?.missing;
-  return html`<${Form} class="card" onSend=${() => add("servers", { name, entry }, letGo)}>
-    <${Field} label="Name" error=${row?.taken && `There is a server ${folded} already.`} hint=${folded && folded !== name ? `Its name will be ${folded}.` : "Small letters, digits and _; it stands before the names of its tools."}><input class="code" required value=${name} onInput=${(event) => onName(event.target.value)} /><//>
+  const send = async () => {
+    if (!command || !isLinked() || await confirm(`Add ${name}?`, `A link led here. It will run: ${command}`, "Add it")) await add("servers", { name, entry }, letGo);
+  };
+  return html`<${Form} class="card" onSend=${send}>
+    <${Field} label="Name" error=${row?.taken && `There is a server ${folded} already.`} hint=${folded && folded !== name ? `Its name will be ${folded}.` : "Letters, digits and _; it stands before the names of its tools."}><input class="code" required value=${name} onInput=${typed(onName)} /><//>
     ${row?.taken && html`<p><${Button} onClick=${() => onName(fold(row.name))}>Call it ${fold(row.name)}<//></p>`}
     ${children}<${Checked} plan=${plan} error=${error} />
     ${lacking && html`<p class="warn">${lacking}</p>`}
@@ -178,7 +182,7 @@ function Way({ choice, name: proposed, path }) {
   const secrets = inputs.filter((input) => input.secret && values[input.key]);
   const free = variables.filter((/** @type {string} */ variable) => !secrets.some((input) => input.variable === variable));
   const lacking = inputs.filter((input) => input.required && !values[input.key]).map((input) => input.key);
-  return html`<${NewServer} name=${name} onName=${setName} entry=${found.data && fill(entry, secrets, values)} lacking=${lacking[0] && `It wants ${lacking.join(", ")}.`}>
+  return html`<${NewServer} name=${name} onName=${setName} entry=${found.data && fill(entry, secrets, values)} lacking=${lacking[0] && `It wants ${lacking.join(", ")}.`} command=${command}>
     <h3>${about}</h3><p>It will run:</p><pre dir="ltr">${command}</pre>
     ${found.error && html`<${Problem} error=${found.error} />`}
     ${warnings.map((/** @type {string} */ text) => html`<p class="warn">${text}</p>`)}

@@ -7,7 +7,7 @@ import { Draft, cut, drafts, drawn, isObject, parse, read, withMembers, write } 
 import { useResource } from "../parts/live.js";
 import { Login } from "../parts/login.js";
 import { Result } from "../parts/result.js";
-import { linkTo, to } from "../parts/route.js";
+import { isLinked, linkTo, to } from "../parts/route.js";
 import { SchemaForm, begin } from "../parts/schema_form.js";
 import { asCommand, asCurl, asPython } from "../parts/snippets.js";
 import { switchServer } from "../parts/server_actions.js";
@@ -91,20 +91,22 @@ function Try({ tool, given, self }) {
   const [outcome, setOutcome] = useState(/** @type {any} */ (null));
   const running = useRef(/** @type {AbortController | null} */ (null));
   const isSure = useRef(false);
+  const isProposed = useRef(given && isLinked());
   const result = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => () => running.current?.abort(), []);
   useEffect(() => result.current?.scrollIntoView({ block: "nearest" }), [outcome]);
   const problems = problemsOf(value);
   const { readOnlyHint, destructiveHint } = tool.annotations ?? {};
   const call = async () => {
-    if (!isSure.current && !readOnlyHint && destructiveHint !== false) {
-      const text = `${destructiveHint ? "Its server says that it" : "It"} may change or delete what is there.`;
-      if (!await confirm(`Call ${tool.name}?`, text, "Call it")) return;
-    }
+    const doubts = [
+      isProposed.current && `A link led here. The arguments: ${drawn(value, 500)}`,
+      !readOnlyHint && destructiveHint !== false && `${destructiveHint ? "Its server says that it" : "It"} may change or delete what is there.`,
+    ].filter(Boolean);
+    if (!isSure.current && doubts[0] && !await confirm(`Call ${tool.name}?`, doubts.join("\n"), "Call it")) return;
     isSure.current = true;
     const text = write(value);
     // Whoever comes back finds them; browsers keep addresses, so no secrets.
-    history.replaceState(null, "", to(["tools", tool.name], { arguments: text.length < LONGEST_KEPT && !SECRET.test(write(tool.inputSchema)) && text }));
+    history.replaceState(true, "", to(["tools", tool.name], { arguments: text.length < LONGEST_KEPT && !SECRET.test(write(tool.inputSchema)) && text }));
     const stop = running.current = new AbortController();
     const onAsk = (/** @type {any} */ requests) => new Promise((resolve) => setQuestion({ requests, resolve }));
     const began = performance.now();
