@@ -144,6 +144,50 @@ def test_tools_are_denied_and_allowed_in_bulk(context: BrowserContext, url: str,
         assert "ech*" not in entries(folder)["one"].get("tools", {}).get("deny", [])
 
 
+def test_a_name_that_looks_like_a_pattern_means_itself(context: BrowserContext, tmp_path: Path) -> None:
+    """Servers choose names. What is denied is denied, and nothing else; once it is allowed the list is as before."""
+    names = ["wipe[all]", "wipea", "*", "safe?", "safer"]
+    tools = [{"name": name, "inputSchema": {"type": "object"}} for name in names]
+    with gateway(tmp_path, {"odd": toy(name="odd", raw_tools=tools)}) as url, visiting(context, url) as visit:
+        rest(f"{url}/api/servers/odd/refresh", "POST", {})
+        page = visit.open("servers/odd")
+        denied = page.get_by_role("row").filter(has_text="denied")
+        for name, pattern in (("wipe[all]", "wipe[[]all]"), ("*", "[*]"), ("safe?", "safe[?]")):
+            page.get_by_role("checkbox", name=f"Choose {name}", exact=True).check()
+            page.get_by_role("button", name="Deny 1").click()
+            expect(denied).to_have_count(1)
+            expect(denied).to_contain_text(name)
+            assert entries(tmp_path)["odd"]["tools"]["deny"] == [pattern]
+            page.get_by_role("checkbox", name=f"Choose {name}", exact=True).check()
+            page.get_by_role("button", name="Allow 1").click()
+            expect(denied).to_have_count(0)
+            assert "deny" not in entries(tmp_path)["odd"]["tools"]
+            expect(page.get_by_text("single names")).to_have_count(0)
+
+
+def test_undo_takes_back_what_was_done_and_no_more(context: BrowserContext, url: str, folder: Path) -> None:
+    """What somebody else denied meanwhile stays; and what a pattern no longer means is said."""
+    with visiting(context, url) as visit:
+        page = visit.open("servers/one")
+        page.get_by_role("checkbox", name="Choose add", exact=True).check()
+        page.get_by_role("button", name="Deny 1").click()
+        expect(page.get_by_text("1 tool denied.")).to_be_visible()
+        link = page.get_by_role("link", name="add", exact=True)
+        expect(link).to_have_count(0)
+        rest(f"{url}/api/servers/one", "PATCH", {"tools": {"deny": ["ech*", "add", "more_*"]}})
+        page.get_by_role("button", name="Undo").click()
+        expect(link).to_be_visible()
+        assert entries(folder)["one"]["tools"]["deny"] == ["ech*", "more_*"]
+        page.get_by_role("checkbox", name="Choose echo", exact=True).check()
+        page.get_by_role("button", name="Allow 1").click()
+        expect(page.get_by_text("1 tool allowed. In deny, single names stand for ech* now")).to_be_visible()
+        expect(page.get_by_role("link", name="echo", exact=True)).to_be_visible()
+        assert "ech*" not in entries(folder)["one"]["tools"]["deny"]
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_role("link", name="echo", exact=True)).to_have_count(0)
+        assert sorted(entries(folder)["one"]["tools"]["deny"]) == ["ech*", "more_*"]
+
+
 def test_an_entry_is_changed_and_its_secrets_are_never_shown(context: BrowserContext, url: str, folder: Path) -> None:
     """Of a secret the page knows that it is set; another value, a new one and a removal go one way."""
     with visiting(context, url) as visit:

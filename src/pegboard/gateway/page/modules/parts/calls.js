@@ -10,7 +10,7 @@ const MOST = 400;
 const GATHER = 150;
 
 /** Whether a name is meant by a filter, in which a * stands for anything. @param {string | undefined} pattern @param {string | undefined} name */
-export function fits(pattern, name = "") {
+function fits(pattern, name = "") {
   if (!pattern) return true;
   // One after the other, each at its first place: a regular expression would try every place of each.
   const [first, ...words] = pattern.split("*");

@@ -1,37 +1,49 @@
 // What can be done with a tool beside calling it: deny it, and put it on boards.
 import { html, useState } from "./html.js";
-import { ask, part, patch } from "./api.js";
-import { fits } from "./calls.js";
+import { ask, part, patch, serverPath } from "./api.js";
+import { typed } from "./bind.js";
 import { useResource } from "./live.js";
+import { exactly, means } from "./tool_patterns.js";
 import { Button, Dialog, Field, Loaded, Menu, notify, plural, Unseen } from "./ui.js";
 
-/** The deny list that lets these through: a pattern that names one of them gives way to the others that it meant. @param {string[]} deny @param {string[]} names @param {any[]} all */
-function denyWithout(deny, names, all) {
-  return [...new Set(deny.flatMap((pattern) => {
-    if (!names.some((name) => fits(pattern, name))) return [pattern];
-    return all.map((tool) => tool.name).filter((name) => fits(pattern, name) && !names.includes(name));
-  }))];
-}
+/** Some patterns without those that go, and with those that come. @param {string[] | undefined} patterns @param {string[]} gone @param {string[]} come */
+const exchange = (patterns = [], gone, come) => [...new Set([...patterns.filter((each) => !gone.includes(each)), ...come])];
 
 /**
  * Allow tools, or deny them.
- * @param {any} server in full @param {string[]} names as it has them @param {boolean} allow @param {string} [words] what is said then
+ * @param {string} server @param {string[]} names as it has them @param {boolean} allow @param {string} [words] what is said then
  */
-export async function permit({ name: server, entry, offers }, names, allow, words = `${plural(names.length, "tool")} ${allow ? "allowed" : "denied"}.`) {
-  const before = entry?.tools ?? {};
-  // A pattern that lets none of them through is taken out; what else it names stays as single names.
-  const deny = allow ? denyWithout(before.deny ?? [], names, offers) : [...new Set([...(before.deny ?? []), ...names])];
-  const lacking = allow && before.allow?.length ? names.filter((name) => !before.allow.some((/** @type {string} */ pattern) => fits(pattern, name))) : [];
-  // What is undefined is left as it is.
-  const set = (/** @type {string[]} */ denied, /** @type {string[]} */ allowed) => patch(`servers/${part(server)}`, { tools: { deny: denied?.length ? denied : null, allow: lacking.length ? allowed : undefined } });
-  await set(deny, [...before.allow ?? [], ...lacking]);
-  notify(words, "Undo", () => set(before.deny, before.allow));
+export async function permit(server, names, allow, words = `${plural(names.length, "tool")} ${allow ? "allowed" : "denied"}.`) {
+  const path = serverPath(server);
+  // As they are now, since somebody else may have changed them: what is undone is what was done here, and no more.
+  const change = async (/** @type {(tools: any, offers: any[]) => any} */ edit) => {
+    const { entry, offers, digest } = await ask(path);
+    const { deny, allow: only } = edit(entry?.tools ?? {}, offers);
+    // An empty list would allow everything. What is undefined is left as it is.
+    await patch(path, { digest, tools: { deny: deny.length ? deny : null, allow: only?.length ? only : undefined } });
+  };
+  const exact = names.map(exactly);
+  /** @type {string[][]} */
+  let [gone, come, lacking] = [[], exact, []];
+  await change(({ deny = [], allow: only = [] }, offers) => {
+    if (allow) {
+      // A pattern that lets none of them through is taken out; what else it names stays as single names.
+      gone = deny.filter((pattern) => names.some((name) => means(pattern, name)));
+      come = offers.map((tool) => tool.name).filter((name) => !names.includes(name) && gone.some((pattern) => means(pattern, name))).map(exactly);
+      if (only.length) lacking = exact.filter((_, at) => !only.some((pattern) => means(pattern, names[at])));
+    }
+    come = come.filter((pattern) => !deny.includes(pattern));
+    return { deny: exchange(deny, gone, come), allow: lacking.length && exchange(only, [], lacking) };
+  });
+  const wide = gone.filter((pattern) => !exact.includes(pattern));
+  notify(wide.length ? `${words} In deny, single names stand for ${wide.join(", ")} now: a new tool is not denied.` : words, "Undo", () => change(({ deny, allow: only }) => (
+    { deny: exchange(deny, come, gone), allow: lacking.length && exchange(only, lacking, []) })));
 }
 
 /** @param {{name: string, server: string}} tool */
 async function deny({ name, server }) {
-  const [{ originalName }, row] = await Promise.all([ask(`tools/${part(name)}`), ask(`servers/${part(server)}`)]);
-  await permit(row, [originalName], false, `${name} is denied: no client sees it.`);
+  const { originalName } = await ask(`tools/${part(name)}`);
+  await permit(server, [originalName], false, `${name} is denied: no client sees it.`);
 }
 
 /** A menu of a tool. @param {{tool: any, self: any}} props */
@@ -57,12 +69,12 @@ function Boards({ name, onClose }) {
     boards.reload();
   };
   return html`<${Dialog} title="Boards" onClose=${onClose}><div class="form">
-    <p class="faint">What is loaded on a board is in the list of every client that uses it.</p>
+    <p class="faint">Every client of a board is given what is loaded on it.</p>
     <${Loaded} of=${boards}>${(data) => html`<ul class="plain form">${data.boards.map((board) => {
     const isOn = board.tools.includes(name);
     return html`<li class="head" key=${board.name}><bdi>${board.name}</bdi> <span class="note">${plural(board.tools.length, "tool")}</span>
       <div class="acts"><${Button} label=${`${isOn ? "Unload from" : "Load on"} ${board.name}`} onClick=${() => change(board.name, !isOn)}>${isOn ? "Unload" : "Load"}<//></div></li>`;
   })}</ul>`}<//>
-    <div class="row"><${Field} label="Another board" error=${problem}><input value=${other} placeholder="claude-code" onInput=${(event) => setOther(event.target.value)} /><//><${Button} disabled=${!other.trim()} onClick=${() => change(other.trim(), true)}>Load<${Unseen}> on it<//><//></div></div>
+    <div class="row"><${Field} label="Another board" error=${problem}><input value=${other} placeholder="claude-code" onInput=${typed(setOther)} /><//><${Button} disabled=${!other.trim()} onClick=${() => change(other.trim(), true)}>Load<${Unseen}> on it<//><//></div></div>
     <div class="acts end"><${Button} kind="main" onClick=${onClose}>Close<//></div><//>`;
 }

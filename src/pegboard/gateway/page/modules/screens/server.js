@@ -65,7 +65,7 @@ function Tools({ data, self }) {
   const usable = all.filter((tool) => !tool.state);
   const tokens = usable.reduce((/** @type {number} */ sum, tool) => sum + tool.tokens, 0);
   const apply = async (/** @type {boolean} */ allow) => {
-    await permit(data, [...ticked], allow);
+    await permit(data.name, [...ticked], allow);
     setTicked(new Set());
   };
   if (listed.isLoading) return null;

@@ -41,7 +41,7 @@ function Missing({ name, of, self }) {
   const { data } = found;
   if (found.isLoading) return null;
   const [words, action, act] = !data ? [] : !data.enabled ? ["Disabled:", "Enable", () => switchServer(server, true)]
-    : data.offers.some((tool) => tool.name === own && !tool.allowed) ? ["Denied in the config of", "Allow", () => permit(data, [own], true, `${name} is allowed.`)] : [];
+    : data.offers.some((tool) => tool.name === own && !tool.allowed) ? ["Denied in the config of", "Allow", () => permit(server, [own], true, `${name} is allowed.`)] : [];
   return html`${words ? html`<div class="attention"><span>${words} ${linkTo(["servers", server])}</span><${Button} onClick=${act}>${action}<//></div>`
     : html`<${Problem} error=${status === 404 ? { status, message: `There is no tool ${name}.` } : of.error} reload=${of.reload} />`}
     ${data?.changed && status !== 404 && html`<${Changed} server=${data} />`}`;
