@@ -163,3 +163,21 @@ def test_only_admins_decide(context: BrowserContext, tmp_path: Path, server: Shi
             expect(page.get_by_role("link", name="Changes")).to_have_count(0)
             expect(page.get_by_role("alert")).to_contain_text("admin")
             visit.complaints.clear()  # The browser says by itself that answers were 401 and 403.
+
+
+def test_of_many_and_long_changes_the_first_is_drawn(context: BrowserContext, url: str) -> None:
+    """A server chooses how much it changes; more of it is there for whoever asks."""
+    diff = "--- a\n+++ b\n" + "\n".join(f"+line {number}" for number in range(6000))
+    item = {"change": "changed", "state": "held", "marks": [], "notes": [], "since": None, "diff": diff}
+    items = [{**item, "id": f"tool_{number}"} for number in range(45)]
+    told = {"success": True, "data": {"server": "shop", "policy": "hold", "waits": 45, "revision": 1, "items": items}}
+    with visiting(context, url) as visit:
+        visit.page.route("**/api/changes/shop", lambda route: route.fulfill(json=told))
+        page = visit.open("changes/shop")
+        expect(page.get_by_role("heading", level=2)).to_have_count(20)
+        lines = page.get_by_role("region", name="Change of tool_3").locator("ins")
+        expect(lines).to_have_count(200)
+        page.get_by_role("button", name="Show 5,000 of 6,000 lines").nth(3).click()
+        expect(lines).to_have_count(5000)
+        page.get_by_role("button", name="Show more").click()
+        expect(page.get_by_role("heading", level=2)).to_have_count(40)

@@ -4,9 +4,11 @@ import { part, post } from "../parts/api.js";
 import { Diff } from "../parts/diff.js";
 import { useResource } from "../parts/live.js";
 import { linkTo, to } from "../parts/route.js";
-import { Button, Facts, Loaded, Mark, Prose, Screen, Section, Table, Time, notify, plural, Unseen, confirm } from "../parts/ui.js";
+import { firstOf } from "../parts/rule_form.js";
+import { Button, Facts, Loaded, Mark, Prose, Screen, Section, Table, Time, notify, plural, Unseen, confirm, useSome } from "../parts/ui.js";
 
 const KINDS = ["changes", "config"];
+const AT_ONCE = 20;
 const POLICIES = {
   tell: "Changes are in use at once; rejected ones are not.",
   hold: "What was approved stays in use until a change is accepted. What is new or does not fit is withheld.",
@@ -25,7 +27,7 @@ function All() {
     empty="No server says anything else than was approved." columns=${[
     ["Server", (row) => linkTo(["changes", row.server]), "title"],
     ["Waits", (row) => (row.waits ? html`<${Mark} tone="warn">${plural(row.waits, "change")}${row.items.some((item) => item.marks[0]) ? " (!)" : ""}<//>` : "nothing")],
-    ["What", (row) => html`<span class="clip">${row.items.map((item) => item.id).join(", ")}</span>`],
+    ["What", (row) => html`<span class="clip">${firstOf(row.items.map((item) => item.id))}</span>`],
     ["Policy", (row) => row.policy],
     ["Version", versions],
     ["Since", (row) => html`<${Time} at=${row.items[0].since} />`],
@@ -41,6 +43,7 @@ const versions = ({ approvedVersion, version }) => (approvedVersion && approvedV
 /** @param {{name: string}} props */
 function One({ name }) {
   const changes = useResource(`changes/${part(name)}`, KINDS);
+  const [some, more] = useSome(changes.data?.items ?? [], AT_ONCE);
   const { policy, waits, revision } = changes.data ?? {};
   /** @param {string} verb @param {string[]} [items] */
   const decide = (verb, items) => async () => {
@@ -54,9 +57,10 @@ function One({ name }) {
   ].map((each) => each && html`<${Button} onClick=${decide(each[0], item && [item.id])}>${each[1]}${item ? html`<${Unseen}> ${item.id}<//>` : " all"}<//>`);
   return html`<${Screen} title=${`Changes of ${name}`} note=${html`<a href=${to(["changes"])}>All changes</a> · ${linkTo(["servers", name])}`} actions=${changes.data?.items[0] && buttons()}><${Loaded} of=${changes}>${(data) => html`
     <p class="prose">${POLICIES[policy]}</p><${Facts} facts=${[["Version", versions(data)]]} />
-    ${data.items.map((item) => html`<${Section} key=${item.id} title=${item.renamedFrom ? `${item.renamedFrom} → ${item.id}` : item.id} actions=${buttons(item)}>
+    ${some.map((item) => html`<${Section} key=${item.id} title=${item.renamedFrom ? `${item.renamedFrom} → ${item.id}` : item.id} actions=${buttons(item)}>
       <p><${Mark}>${[...new Set([item.change, item.state])].join(", ")}<//> ${item.marks.map((mark) => html`<${Mark} tone="warn">${mark}<//> `)}<${Time} at=${item.since} /></p>
       ${item.notes.map((note) => html`<p class="attention"><${Prose} text=${note} /></p>`)}
       <${Diff} text=${item.diff} label=${`Change of ${item.id}`} /><//>`)}
+    ${more}
     ${!data.items.length && html`<p class="empty">Nothing is to be decided.</p>`}`}<//><//>`;
 }
