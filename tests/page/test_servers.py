@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from auth.provider import open_provider
 from harness import toy
@@ -186,6 +186,36 @@ def test_undo_takes_back_what_was_done_and_no_more(context: BrowserContext, url:
         page.get_by_role("button", name="Undo").click()
         expect(page.get_by_role("link", name="echo", exact=True)).to_have_count(0)
         assert sorted(entries(folder)["one"]["tools"]["deny"]) == ["ech*", "more_*"]
+
+
+def test_what_is_taken_out_of_the_json_is_taken_out(context: BrowserContext, url: str, folder: Path) -> None:
+    """Also within another object: nothing is saved by name alone. What was written for another entry than there is now
+    is refused once."""
+    digests: list[Any] = []
+
+    def answer(route: Route) -> None:
+        if route.request.method == "GET":
+            given = route.fetch().json()
+            route.fulfill(json={**given, "data": {**given["data"], "digest": "as it was"}})
+            return
+        digests.append(json.loads(route.request.post_data or "{}").get("digest"))
+        if len(digests) > 1:
+            route.continue_()
+        else:
+            route.fulfill(status=409, json={"success": False, "error": {"message": "another entry"}})
+
+    with visiting(context, url) as visit:
+        visit.page.route("**/api/servers/one", answer)
+        page = visit.open("servers/one?tab=config")
+        page.get_by_label("Everything else").fill('{"tools": {"allow": ["*"]}}')
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_text("another entry")).to_be_visible()
+        assert entries(folder)["one"]["tools"] == {"deny": ["ech*"]}
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_text("Saved.")).to_be_visible()
+        assert entries(folder)["one"]["tools"] == {"allow": ["*"]}
+        assert digests == ["as it was", None]
+        visit.complaints.clear()  # The browser says by itself that an answer was 409.
 
 
 def test_an_entry_is_changed_and_its_secrets_are_never_shown(context: BrowserContext, url: str, folder: Path) -> None:

@@ -2,6 +2,7 @@
 import { html, useEffect, useRef, useState } from "../parts/html.js";
 import { ask, patch, serverPath, withQuery } from "../parts/api.js";
 import { typed } from "../parts/bind.js";
+import { isObject } from "../parts/exact_json.js";
 import { useFacts, useResource } from "../parts/live.js";
 import { to, useLeaving } from "../parts/route.js";
 import { ServerActions, discover, switchServer } from "../parts/server_actions.js";
@@ -109,6 +110,20 @@ function Secrets({ title, given, changes, onChange }) {
       <${Button} disabled=${!name.trim()} onClick=${() => { set(name.trim(), ""); setName(""); }}>Add<${Unseen}> to ${title}<//><//></div></fieldset>`;
 }
 
+/**
+ * What makes one object of another, as a merge patch says it: null for a key that went, also in objects within.
+ * @param {Record<string, any>} from @param {Record<string, any>} into
+ */
+function changesOf(from, into) {
+  /** @type {Record<string, any>} */
+  const changes = {};
+  for (const key of Object.keys({ ...from, ...into })) {
+    const [before, after] = [from[key], into[key]];
+    if (JSON.stringify(before) !== JSON.stringify(after)) changes[key] = isObject(before) && isObject(after) ? changesOf(before, after) : after ?? null;
+  }
+  return changes;
+}
+
 // What stands where REST does not show a secret.
 const HIDDEN = "[redacted]";
 
@@ -117,8 +132,9 @@ function Config({ data, onSaved }) {
   const { command = null, url = null, args = [], env, headers, ...rest } = data.entry ?? {};
   const before = { command: command ?? "", url: url ?? "", args: args.join("\n"), env: {}, headers: {}, text: JSON.stringify(rest, null, 2) };
   // What is being written here outlives changes of the entry from elsewhere.
-  const [drafts, setDrafts] = useState({});
-  const values = { ...before, ...drafts };
+  const [drafts, setDrafts] = useState(/** @type {any} */ ({}));
+  const { digest, ...written } = drafts;
+  const values = { ...before, ...written };
   const isUnsaved = JSON.stringify(values) !== JSON.stringify(before);
   useLeaving(isUnsaved);
   if (!data.entry) return html`<p class="empty">It has no entry in the config file that can be read.</p>`;
@@ -127,24 +143,24 @@ function Config({ data, onSaved }) {
   try { options = JSON.parse(values.text || "{}"); } catch { options = null; }
   const save = async () => {
     const lines = values.args === before.args ? args : values.args.split("\n").filter(Boolean);
-    /** @type {Record<string, any>} */
-    const known = { command, url, args, ...rest };
-    /** @type {Record<string, any>} */
-    const next = { command: values.command || null, url: values.url || null, args: lines, ...options };
-    /** @type {Record<string, any>} */
-    const change = {};
-    for (const key of Object.keys({ ...known, ...next })) if (JSON.stringify(known[key]) !== JSON.stringify(next[key])) change[key] = next[key] ?? null;
+    const change = changesOf({ command, url, args, ...rest }, { command: values.command || null, url: values.url || null, args: lines, ...options });
     if (change.args?.length === 0) change.args = null;
     for (const key of /** @type {const} */ (["env", "headers"])) if (Object.keys(values[key]).length) change[key] = values[key];
     if (JSON.stringify(change).includes(HIDDEN)) throw new Error(`${HIDDEN} stands for a secret that is not shown: put a variable there, or the value itself.`);
     const path = serverPath(data.name);
-    await patch(path, change);
+    try {
+      // Of the entry that was there when the writing began: whoever is told of another one may save over it.
+      await patch(path, { ...change, digest });
+    } catch (refused) {
+      if (/** @type {any} */ (refused).status === 409) setDrafts(written);
+      throw refused;
+    }
     onSaved(await ask(path));
     setDrafts({});
     notify("Saved.");
   };
-  const set = (/** @type {string} */ key) => (/** @type {any} */ value) => setDrafts({ ...drafts, [key]: value });
-  const bind = (/** @type {"command" | "args" | "url" | "text"} */ key) => ({ class: "code", value: values[key], onInput: (event) => set(key)(event.target.value) });
+  const set = (/** @type {string} */ key) => (/** @type {any} */ value) => setDrafts({ digest: data.digest, ...drafts, [key]: value });
+  const bind = (/** @type {"command" | "args" | "url" | "text"} */ key) => ({ class: "code", value: values[key], onInput: typed(set(key)) });
   return html`<${Form} class="card">
     ${url !== null ? html`<${Field} label="Address"><input ...${bind("url")} /><//><${Secrets} title="Headers" given=${headers} changes=${values.headers} onChange=${set("headers")} />`
     : html`<${Field} label="Command"><input ...${bind("command")} /><//>
