@@ -594,7 +594,7 @@ def test_a_result_is_shown_and_never_run(context: BrowserContext, url: str) -> N
 
 
 def test_a_megabyte_is_a_closed_tree(context: BrowserContext, url: str) -> None:
-    """It goes there and back, and is shown in parts."""
+    """It goes there and back, is read once somebody wants its tree, and is shown in parts."""
     rows = json.dumps({"rows": [{"n": number, "t": "x" * 100} for number in range(9000)]})
     with visiting(context, url) as visit:
         page = visit.open("tools/v__echo")
@@ -602,9 +602,11 @@ def test_a_megabyte_is_a_closed_tree(context: BrowserContext, url: str) -> None:
         page.get_by_label("All as JSON").fill(rows)
         call(page)
         page.get_by_role("button", name="Call it").click()
-        page.locator("section", has=page.get_by_role("heading", name="Result")).get_by_text(
-            "rows: [ 9,000 ]"
-        ).first.click()
+        result = page.locator("section", has=page.get_by_role("heading", name="Result"))
+        expect(result.get_by_text('"rows"').first).to_be_visible()
+        expect(result.get_by_text("rows: [ 9,000 ]")).to_have_count(0)
+        result.get_by_role("button", name="As a tree").click()
+        result.get_by_text("rows: [ 9,000 ]").first.click()
         expect(page.get_by_text("Show more of 9,000")).to_be_visible()
         page.get_by_role("button", name="As text").click()
         some = page.get_by_role("button", name=re.compile(r"Show 300,000 of 1,\d\d\d,\d\d\d characters"))

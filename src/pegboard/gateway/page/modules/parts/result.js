@@ -8,19 +8,26 @@ import { Button, Copy, Mark, Outside, Problem, Prose, Section, count, millis, us
 const KNOWN = /^(image\/(png|jpeg|gif|webp|avif)|audio\/(wav|x-wav|mpeg|mp3|mp4|ogg|webm|flac|aac))$/;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 const MOST_ITEMS = 50;
+// Reading a longer text keeps the browser busy for seconds.
+const LONGEST_READ = 1000000;
+const MAY_BE_JSON = /^\s*[[{]/;
 
 /** The value of a text that is a JSON object or list. @param {string} text */
 function jsonOf(text) {
-  const value = /^\s*[[{]/.test(text) ? read(text) : undefined;
+  const value = MAY_BE_JSON.test(text) ? read(text) : undefined;
   return value instanceof Draft ? undefined : value;
 }
 
 /** A text: as a tree where it is JSON, folded where it is long; a very long one is a tree once somebody wants that. @param {{text: string}} props */
 function Text({ text }) {
   const [isRaw, setRaw] = useState(false);
-  const value = useMemo(() => jsonOf(text), [text]);
-  return html`${value !== undefined && !isRaw ? html`<${Tree} value=${value} />` : html`<${Prose} as="pre" text=${unturned(text)} most=${4000} />`}
-    <div class="acts">${value !== undefined && html`<${Button} kind="plain" onClick=${() => setRaw(!isRaw)}>${isRaw ? "As a tree" : "As text"}<//>`}<${Copy} text=${text}>Copy the text<//></div>`;
+  const [wanted, setWanted] = useState("");
+  const isWaiting = text.length > LONGEST_READ && wanted !== text;
+  const value = useMemo(() => (isWaiting ? undefined : jsonOf(text)), [text, isWaiting]);
+  const isTree = value !== undefined && !isRaw;
+  const turn = () => { setWanted(text); setRaw(isTree); };
+  return html`${isTree ? html`<${Tree} value=${value} />` : html`<${Prose} as="pre" text=${unturned(text)} most=${4000} />`}
+    <div class="acts">${(isWaiting ? MAY_BE_JSON.test(text) : value !== undefined) && html`<${Button} kind="plain" onClick=${turn}>${isTree ? "As text" : "As a tree"}<//>`}<${Copy} text=${text}>Copy the text<//></div>`;
 }
 
 /** A picture or a sound, if it is one. @param {{data?: any, blob?: any, mimeType?: any}} props */
@@ -51,7 +58,10 @@ export function Result({ outcome: { data, error, ms, word } }) {
   const items = Array.isArray(content) ? content : [];
   const [some, more] = useSome(items, MOST_ITEMS);
   // Many servers say the same twice: as text for old clients, and as data.
-  const isSaid = useMemo(() => items.length === 1 && items[0]?.type === "text" && write(jsonOf(textOf(items[0].text))) === write(structuredContent), [data]);
+  const isSaid = useMemo(() => {
+    const said = items.length === 1 && items[0]?.type === "text" ? textOf(items[0].text) : "";
+    return said !== "" && said.length <= LONGEST_READ && write(jsonOf(said)) === write(structuredContent);
+  }, [data]);
   const isBare = structuredContent === undefined;
   return html`<${Section} title="Result" actions=${data !== undefined && html`<${Copy} text=${() => write(data, "  ")}>Copy as JSON<//>`}>
     <p><${Outcome} outcome=${word} /> <span class="faint">${millis(ms)}, measured in this browser</span></p>
