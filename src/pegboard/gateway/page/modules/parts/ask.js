@@ -1,9 +1,9 @@
 // What a server asks while a tool runs: a form, or to go somewhere. One question after the other.
 import { html, useState } from "./html.js";
-import { cut, drafts, drawn, isObject, textOf, withMembers } from "./exact_json.js";
+import { drafts, drawn, isObject, textOf, withMembers } from "./exact_json.js";
 import { fieldOf, membersOf } from "./schema.js";
 import { SchemaForm, begin } from "./schema_form.js";
-import { Button, Dialog, Outside, Prose } from "./ui.js";
+import { Button, Dialog, Outside, Prose, hostOf } from "./ui.js";
 
 /** @param {{server: string, requests: Record<string, any>, onDone: (answers: Record<string, any>) => void}} props */
 export function Ask({ server, requests, onDone }) {
@@ -34,6 +34,6 @@ function Question({ params, onAnswer }) {
       <${Button} kind="main" type="submit" title="Ctrl+Enter" disabled=${!isReady} onClick=${send}>${isVisit ? "I have been there" : "Send"}<//></div>`;
   // The gateway says before the words whose they are. Without that, a server could say it itself, with the name of another.
   return html`<div class="form"><${Prose} text=${textOf(params.message)} />
-      ${isVisit ? html`<p>It wants you to open a page at <b dir="ltr">${cut(URL.parse(url)?.host || "an address that is none")}</b>:</p><p><${Outside} href=${url} /></p>${buttons(accept)}`
+      ${isVisit ? html`<p>It wants you to open a page at <b dir="ltr">${hostOf(url) || "an address that is none"}</b>:</p><p><${Outside} href=${url} /></p>${buttons(accept)}`
     : html`<${SchemaForm} schema=${schema} value=${value} onChange=${setValue} onSend=${accept}>${buttons}<//>`}</div>`;
 }

@@ -193,12 +193,18 @@ export const Reason = ({ text }) => text && html`<div class="about reason"><${Pr
 // Longer addresses than any site has.
 const LONGEST_ADDRESS = 8000;
 
-/** A link to another site, if it is one. A text that may be taken for another address stands behind the true one. @param {{href: string, text?: string}} props */
+/** The host of an address: of a long one its end, which says whose it is. One that hides it behind a user's name has none. @param {string} href */
+export function hostOf(href) {
+  const url = /^https?:/i.test(href) && href.length < LONGEST_ADDRESS && URL.parse(href);
+  return url && !url.username && !url.password && url.host.replace(/^.+(?=.{60})/, "…");
+}
+
+/** A link to another site, if it is one. A text that may be taken for another address, or is cut, stands behind the true host. @param {{href: string, text?: string}} props */
 export function Outside({ href, text = drawn(href) }) {
-  const host = /^https?:/i.test(href) && href.length < LONGEST_ADDRESS && URL.parse(href)?.host;
+  const host = hostOf(href);
   if (!host) return text;
-  const isOther = text !== drawn(href) && /[.。．｡]\S|\/\//.test(text);
-  return html`<a href=${href} target="_blank" rel="noopener noreferrer">${isOther && `${cut(host)}: `}${text}</a>`;
+  const isUnclear = text !== href && (text === drawn(href) || /[.。．｡]\S|\/\/|…$/.test(text));
+  return html`<a href=${href} target="_blank" rel="noopener noreferrer">${isUnclear && `${host}: `}${text}</a>`;
 }
 
 const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
