@@ -247,3 +247,24 @@ def test_a_click_that_was_meant_for_another_page_does_nothing(context: BrowserCo
         expect(page.get_by_role("heading", level=1, name="Add a server")).to_be_visible()
 
 
+def test_a_long_error_leaves_its_button_in_sight(context: BrowserContext, url: str) -> None:
+    """On a phone it takes half of the screen at most, and scrolls."""
+    refusal = json.dumps({"success": False, "error": {"message": "so it is said at length " * 200}})
+    with visiting(context, url) as visit:
+        visit.page.set_viewport_size({"width": PHONE["width"], "height": PHONE["height"]})
+        page = visit.open("servers")
+        page.route("**/api/servers/one/refresh", lambda route: route.fulfill(status=502, body=refusal))
+        page.get_by_role("button", name="More for one").click()
+        page.get_by_role("menuitem", name="Refresh its tools").click()
+        notice = page.get_by_role("alert").filter(has_text="at length")
+        expect(notice).to_be_visible()
+        box = notice.bounding_box() or pytest.fail("it is not there")
+        assert box["height"] <= PHONE["height"] / 2
+        button = page.get_by_role("button", name="Dismiss")
+        expect(button).to_be_in_viewport(ratio=1)
+        visit.check_accessible()
+        notice.locator(".notice").evaluate("(box) => box.scrollTo(0, box.scrollHeight)")
+        expect(button).to_be_in_viewport(ratio=1)
+        button.click()
+        expect(notice).to_have_count(0)
+        visit.complaints.clear()  # The browser says by itself that an answer was 502.
