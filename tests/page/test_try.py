@@ -413,6 +413,19 @@ def test_arguments_of_a_link_are_asked_about(context: BrowserContext, url: str) 
             expect(dialog).to_have_count(0)
 
 
+@pytest.mark.parametrize("name", ["api_key", "authToken", "Password", "client-secret"])
+def test_what_looks_secret_does_not_stay_in_the_address(context: BrowserContext, url: str, name: str) -> None:
+    """Browsers keep addresses; a name in the schema or in the arguments says it."""
+    with visiting(context, url) as visit:
+        page = visit.open("tools/toy__look")
+        for given, is_kept in (({name: "tulip"}, False), ({"max_tokens": 5}, True)):
+            page.get_by_role("button", name="JSON", exact=True).click()
+            page.get_by_label("All as JSON").fill(json.dumps(given))
+            with page.expect_response("**/call"):
+                call(page)
+            assert ("arguments" in page.url) is is_kept
+
+
 def test_what_may_destroy_is_asked_once_more(context: BrowserContext, url: str) -> None:
     """In words, before its first call; what only reads is called at once."""
     with visiting(context, url) as visit:

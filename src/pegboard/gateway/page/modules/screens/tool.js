@@ -20,6 +20,13 @@ import { Changed } from "./changes.js";
 // What an address may hold.
 const LONGEST_KEPT = 3000;
 const SECRET = /"writeOnly": true|"format": "password"/;
+const SECRET_NAME = /passw|passphrase|secret|token(?!s)|api[-_]?key|private[-_]?key|credential|authorization/i;
+
+/** Whether arguments may be secret, by their schema or by a name of theirs. @param {string} text @param {any} schema */
+function isSecret(text, schema) {
+  const said = write(schema) + text;
+  return SECRET.test(said) || said.match(/"[^"]*": /g)?.some((name) => SECRET_NAME.test(name));
+}
 
 /** @param {import("../app.js").ScreenProps} props */
 export default function Tool({ parts, query, self }) {
@@ -106,7 +113,7 @@ function Try({ tool, given, self }) {
     isSure.current = true;
     const text = write(value);
     // Whoever comes back finds them; browsers keep addresses, so no secrets.
-    history.replaceState(true, "", to(["tools", tool.name], { arguments: text.length < LONGEST_KEPT && !SECRET.test(write(tool.inputSchema)) && text }));
+    history.replaceState(true, "", to(["tools", tool.name], { arguments: text.length < LONGEST_KEPT && !isSecret(text, tool.inputSchema) && text }));
     const stop = running.current = new AbortController();
     const onAsk = (/** @type {any} */ requests) => new Promise((resolve) => setQuestion({ requests, resolve }));
     const began = performance.now();
