@@ -369,6 +369,38 @@ def test_two_who_change_the_same_both_see_both_texts(context: BrowserContext, ur
         assert read(url, "one")["version"] == 3
 
 
+def test_what_was_written_outlives_further_changes(context: BrowserContext, url: str) -> None:
+    """Also while it stands beside the text of somebody else, who goes on writing."""
+    with visiting(context, url) as visit:
+        page = visit.open("memory/one?edit=1")
+        text_of(page).fill("Mine, unfinished")
+        rest(f"{url}/api/memories/one", "PATCH", {"text": "Theirs"})
+        page.get_by_role("button", name="Swap").click()
+        rest(f"{url}/api/memories/one", "PATCH", {"text": "Theirs, later"})
+        others = section(page, "The other text")
+        expect(others).to_have_count(2)
+        expect(others.first).to_contain_text("Theirs, later")
+        others.last.get_by_role("button", name="Swap").click()
+        expect(text_of(page)).to_have_value("Mine, unfinished")
+
+
+def test_another_memory_of_the_same_key_is_not_overwritten(context: BrowserContext, url: str) -> None:
+    """One that was deleted and written anew has the version of before."""
+    with visiting(context, url) as visit:
+        visit.page.route("**/api/events", lambda route: route.abort())
+        write(url, "fresh", "The first")
+        page = visit.open("memory/fresh?edit=1")
+        text_of(page).fill("Mine")
+        rest(f"{url}/api/memories/fresh", "DELETE")
+        write(url, "fresh", "Anew")
+        page.get_by_role("button", name="Save").click()
+        expect(section(page, "The other text")).to_contain_text("Anew")
+        assert (read(url, "fresh")["text"], read(url, "fresh")["version"]) == ("Anew", 1)
+        page.get_by_role("button", name="Save this text").click()
+        expect(page.locator(".prose")).to_have_text("Mine")
+        visit.complaints.clear()  # The stream is not there.
+
+
 def test_a_change_that_nobody_heard_of_is_not_overwritten(context: BrowserContext, url: str) -> None:
     """Without the stream the version decides: the answer to Save is both texts, and the memory stays as it is. After a
     deletion the fields keep what was written, and Save adds the memory again with its links."""
