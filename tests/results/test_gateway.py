@@ -296,3 +296,32 @@ async def test_descriptions_of_links_are_text(version: str, tmp_path: Path) -> N
         assert "x://19" in text_of(given)
         whole = await read_all(client, about(given)["id"], path="")
         assert all(each["description"] in whole for each in long)
+
+
+@pytest.mark.scenario("results: No text is larger than its cap")
+@ERAS
+async def test_addresses_of_links_are_text(version: str, tmp_path: Path) -> None:
+    """The links that are short together stay; the whole has the addresses of all."""
+    links = [
+        {"type": "resource_link", "uri": f"x://{number}/{'a b ' * (500 if number % 2 else 10)}", "name": f"{number}"}
+        for number in range(100)
+    ]
+    async with open_shelf(tmp_path) as (gateway, shelf), http_client(gateway.mcp, version) as client:
+        given = await client.call(GET, shelf.put({"content": links}))
+        assert sum(len(json.dumps(block)) for block in given["content"]) < 45_000
+        kept = [block for block in given["content"] if block.get("uri", "").startswith("x:")]
+        assert len(kept) > 20
+        assert kept == links[: 2 * len(kept) : 2]
+        whole = await read_all(client, about(given)["id"], path="")
+        assert all(link["uri"] in whole for link in links)
+
+
+@pytest.mark.scenario("results: No text is larger than its cap")
+@ERAS
+async def test_a_result_of_any_type_has_its_cap(version: str, tmp_path: Path) -> None:
+    """Whatever its server calls it: only what asks for input is no result yet."""
+    async with open_shelf(tmp_path) as (gateway, shelf), http_client(gateway.mcp, version) as client:
+        for kind in ("complete", "other", 7, None):
+            given = await client.call(GET, shelf.put(text_result("word " * 10_000, resultType=kind)))
+            assert len(text_of(given)) <= 40_000
+            assert await read_all(client, about(given)["id"]) == "word " * 10_000

@@ -12,7 +12,7 @@ from typing import Any
 
 from pegboard import exactjson
 from pegboard.exactjson import as_list, as_object
-from pegboard.results.contents import BETWEEN, ResultTexts, TextPart, shorten_link
+from pegboard.results.contents import BETWEEN, ResultTexts, TextPart, shorten_links
 from pegboard.results.cut import cut_text, share_room
 from pegboard.results.json_part import JsonPart
 from pegboard.results.json_writer import write_json
@@ -111,11 +111,12 @@ def _replace_texts(result: Mapping[str, Any], texts: ResultTexts, ours: list[Any
     """The blocks of a result with ours where its first text stood."""
     blocks = as_list(result.get("content")) or []
     taken = {part.block for part in texts.parts if not part.is_link}
-    links = {part.block for part in texts.parts if part.is_link}
-    blocks = [shorten_link(block, len(links)) if number in links else block for number, block in enumerate(blocks)]
+    links = {number: blocks[number] for part in texts.parts if part.is_link and (number := part.block) is not None}
+    shorter = shorten_links(links)
     first = min((number for number in taken if number is not None), default=0)
-    before = [block for number, block in enumerate(blocks[:first]) if number not in taken]
-    after = [block for number, block in enumerate(blocks[first:], first) if number not in taken]
+    left = {number: block for number, block in enumerate(blocks) if number not in taken | links.keys()} | shorter
+    before = [left[number] for number in sorted(left) if number < first]
+    after = [left[number] for number in sorted(left) if number >= first]
     return [*before, *ours, *after]
 
 

@@ -17,9 +17,12 @@ from pegboard.text import truncate
 
 # Between the texts of a result that has several.
 BETWEEN = "\n"
-# Names, titles and descriptions of links to resources are text, too, unless all of them together are short.
+# What links to resources say is text, too, unless all of them together are short.
 FREE_LINKS = 2000
-_TEXTS_OF_LINK = ("name", "title", "description")
+_TEXTS_OF_LINK = ("uri", "name", "title", "description")
+_MOVED_FROM_LINK = frozenset({"title", "description"})
+# What stays of links that are not short leaves room for the link to the kept result.
+_ROOM_OF_LINKS, _LONGEST_NAME = FREE_LINKS - 200, 100
 # What some servers put a value into that is no object.
 _WRAPPER = "result"
 _QUOTE = ord('"')
@@ -37,7 +40,7 @@ class TextPart:
     text: str
     # The number of its block; `None` for the structured content.
     block: int | None
-    # The URI of the resource that it is of, and whether that is only linked to.
+    # The URI of the resource that it is of; one that is only linked to has it in its text.
     uri: str = ""
     is_link: bool = False
 
@@ -147,11 +150,23 @@ def _parts(result: Mapping[str, Any]) -> list[TextPart]:
     return parts
 
 
-def shorten_link(block: Mapping[str, Any], count: int) -> dict[str, Any]:
-    """One of so many links to resources, without what stands in the text now."""
-    shorter = {key: value for key, value in block.items() if key not in _TEXTS_OF_LINK}
-    name = block.get("name")
-    return {**shorter, "name": truncate(name, max(FREE_LINKS // count, 1))} if isinstance(name, str) else shorter
+def shorten_links(links: Mapping[int, Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
+    """Links to resources by the numbers of their blocks, without what stands in the text now; only as many as are short
+    together, since the text has the addresses of all."""
+    kept: dict[int, dict[str, Any]] = {}
+    left = _ROOM_OF_LINKS
+    for number, link in links.items():
+        shorter = {key: value for key, value in link.items() if key not in _MOVED_FROM_LINK}
+        if isinstance(name := link.get("name"), str):
+            shorter["name"] = truncate(name, _LONGEST_NAME)
+        if (size := len(_say_link(shorter))) <= left:
+            kept[number] = shorter
+            left -= size
+    return kept
+
+
+def _say_link(link: Mapping[str, Any]) -> str:
+    return "\n".join(text for key in _TEXTS_OF_LINK if isinstance(text := link.get(key), str))
 
 
 def _part(block: Any, number: int) -> TextPart | None:
@@ -160,8 +175,7 @@ def _part(block: Any, number: int) -> TextPart | None:
         text = content.get("text")
         return TextPart(text, number) if isinstance(text, str) else None
     if content.get("type") == "resource_link":
-        said = "\n".join(text for key in _TEXTS_OF_LINK if isinstance(text := content.get(key), str))
-        return TextPart(said, number, str(content.get("uri") or ""), is_link=True)
+        return TextPart(_say_link(content), number, is_link=True)
     resource = as_object(content.get("resource")) if content.get("type") == "resource" else None
     if resource is None or not isinstance(resource.get("text"), str):
         return None

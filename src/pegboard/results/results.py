@@ -72,7 +72,8 @@ class Results:
     async def fit(self, result: Message, client: Client, tool: RegisteredTool, asked: int | None = None) -> Message:
         """The result, or one that says the same in as many characters as it may have."""
         cap = self.cap(client, tool, asked)
-        if not cap or result.get("resultType", "complete") != "complete":
+        # What asks for input is no result yet. Any other word for what it is frees a server of no cap.
+        if not cap or result.get("resultType") == "input_required":
             return result
         size = least_size(result)
         if size <= cap and "structuredContent" not in result:
