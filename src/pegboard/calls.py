@@ -380,16 +380,18 @@ class Calls:
         self._discovery.refresh_if_stale(server.name)
         forwarded = forward_params(params)
         forwarded["name"] = tool.original_name
-        if arguments := as_object(forwarded.get("arguments")):
-            forwarded["arguments"] = await self._results.fill(arguments, caller.client, server.spec)
-        result = await self._relay.send(
-            server,
-            "tools/call",
-            forwarded,
-            caller,
-            subject=f"tools/call {tool.original_name}",
-            input_schema=tool.definition["inputSchema"] if tool.marked else None,
-        )
+        with contextlib.ExitStack() as sending:
+            if arguments := as_object(forwarded.get("arguments")):
+                filled = await self._results.fill(arguments, caller.client, server.spec, sending)
+                forwarded["arguments"] = filled
+            result = await self._relay.send(
+                server,
+                "tools/call",
+                forwarded,
+                caller,
+                subject=f"tools/call {tool.original_name}",
+                input_schema=tool.definition["inputSchema"] if tool.marked else None,
+            )
         return await self._relay.name_references(server.name, result, caller)
 
     async def _call_static(self, tool: Tool, params: Params | None, caller: Caller) -> Message:

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,10 @@ from loopwatch import loopwatch
 from pegboard import exactjson
 from pegboard.access.principal import LOCAL
 from pegboard.board import Board
+from pegboard.clients.caller import Caller
 from pegboard.clients.client import Client
 from pegboard.clients.endpoint import Endpoint
+from pegboard.clients.request_context import Answering
 from pegboard.config import ServerSpec, Settings
 from pegboard.result import ToolFailure
 from pegboard.results import handles, passages, structured
@@ -27,6 +29,7 @@ from pegboard.results.hits import Passage
 from pegboard.results.keeper import KeptResult
 from pegboard.results.reader import ResultQuery
 from pegboard.results.results import Results
+from pegboard.results.room import Room
 from pegboard.results.schema_work import SchemaWork, TooMuchWork
 from pegboard.results.structured import shorten_structured
 from pegboard.storage.results import ResultOwner
@@ -350,10 +353,70 @@ async def test_filled_in_results_are_bounded_together(results: Results, monkeypa
     spec = ServerSpec(name="s", given_name="s", command="s", result_handles=True)
     whole, long = {"$result": kept}, {"$result": kept, "path": "long"}
     short = {"$result": kept, "path": "/short"}
-    filled = await results.fill({"l": [whole, whole], "s": [short] * 15}, client("t"), spec)
+    filled = await results.fill({"l": [whole, whole], "s": [short] * 15}, client("t"), spec, ExitStack())
     assert filled == {"l": [json.loads(written)] * 2, "s": ["y" * 100] * 15}
     with pytest.raises(ToolFailure, match="more than 10,000 characters"):
-        await results.fill({"l": [long] * 2, "w": whole}, client("t"), spec)
+        await results.fill({"l": [long] * 2, "w": whole}, client("t"), spec, ExitStack())
     monkeypatch.setattr(results.keeper, "read", None)
     with pytest.raises(ToolFailure, match="more than 10,000 characters"):
-        await results.fill({"l": [whole] * 3}, client("t"), spec)
+        await results.fill({"l": [whole] * 3}, client("t"), spec, ExitStack())
+
+
+# What is on its way
+
+
+@pytest.mark.scenario("results: What others send keeps nobody waiting")
+async def test_whole_results_that_nobody_reads_are_bounded_together(results: Results) -> None:
+    """A request for one has its room until its answer is written; the room of others is their own."""
+    results._room = Room(1000, 5000)
+    kept = {who: str(await results.keeper.keep("x" * 400, {}, ResultOwner(who))) for who in ("token:1", "token:2")}
+
+    async def ask(who: str, answering: Answering | None) -> Any:
+        caller = Caller(client(who), answering=answering)
+        return (await results.read_resource(f"pegboard://result/{kept[who]}", caller))["contents"][0]["text"]
+
+    unread = [Answering() for _ in range(3)]
+    for answering in unread[:2]:
+        assert await ask("token:1", answering) == "x" * 400
+    for answering in (unread[2], None):
+        with pytest.raises(ToolFailure, match="1,000 characters are on their way already: try again"):
+            await ask("token:1", answering)
+    assert await ask("token:2", Answering()) == "x" * 400
+    unread[0].end()
+    assert await ask("token:1", None) == "x" * 400
+    assert await ask("token:1", unread[0]) == "x" * 400
+    assert await ask("token:1", unread[2]) == "x" * 400
+
+
+@pytest.mark.scenario("results: What others send keeps nobody waiting")
+async def test_filled_in_results_of_all_calls_are_bounded_together(results: Results) -> None:
+    """Those of a call have their room until it is over."""
+    results._room = Room(1000, 5000)
+    written = json.dumps({"long": "x" * 400})
+    kept = await results.keeper.keep(written, {"start": 0, "end": len(written)}, ResultOwner("t"))
+    spec = ServerSpec(name="s", given_name="s", command="s", result_handles=True)
+    for handle in ({"$result": kept}, {"$result": kept, "path": "long"}):
+        with ExitStack() as first, ExitStack() as second:
+            for sending in (first, second):
+                await results.fill({"a": handle}, client("t"), spec, sending)
+            with pytest.raises(ToolFailure, match="on their way already"):
+                await results.fill({"a": handle}, client("t"), spec, ExitStack())
+            first.close()
+            await results.fill({"a": handle}, client("t"), spec, first)
+    assert not results._room._taken
+
+
+def test_there_is_room_for_one_of_any_size() -> None:
+    """Else it could never be read; in all there is so much, whoever asks."""
+    room = Room(1000, 2500)
+    end = room.take("a", 5000)
+    for who in ("a", "b"):
+        with pytest.raises(ToolFailure, match="on their way"):
+            room.take(who, 1)
+    end()
+    end()
+    for who in ("a", "b"):
+        room.take(who, 1000)
+    with pytest.raises(ToolFailure, match="2,500 characters"):
+        room.take("c", 501)
+    room.take("c", 500)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from harness import HANDSHAKE_VERSIONS, MODERN, http_client, open_gateway, unstamped
+from pegboard.results.room import Room
 from pegboard.servers.errors import RpcError
 from results.corpus import corpus
 from results.shelf import GET, Shelf, about, open_shelf, records, text_of, text_result
@@ -325,3 +328,47 @@ async def test_a_result_of_any_type_has_its_cap(version: str, tmp_path: Path) ->
             given = await client.call(GET, shelf.put(text_result("word " * 10_000, resultType=kind)))
             assert len(text_of(given)) <= 40_000
             assert await read_all(client, about(given)["id"]) == "word " * 10_000
+
+
+async def hold_unread(gateway: Any, client: Any, uri: str, begun: asyncio.Semaphore, until: asyncio.Event) -> None:
+    """Ask for a resource, and read nothing of the answer but its beginning."""
+    params, own = client._stamped("resources/read", {"uri": uri})
+    headers = {
+        "accept": "application/json, text/event-stream",
+        **client.link.transport._session_headers(),
+        **(own or {}),
+    }
+    message = {"jsonrpc": "2.0", "id": f"unread {id(params)}", "method": "resources/read", "params": params}
+    async with (
+        httpx2.AsyncClient(timeout=60) as web,
+        web.stream("POST", gateway.mcp, json=message, headers=headers) as answer,
+    ):
+        # Kept until the end: it closes the answer when it is forgotten.
+        parts, size = answer.aiter_raw(), 0
+        while size < 100_000:
+            size += len(await anext(parts))
+        begun.release()
+        await until.wait()
+
+
+@pytest.mark.scenario("results: What others send keeps nobody waiting")
+@ERAS
+async def test_whole_results_that_nobody_reads_have_their_room(version: str, tmp_path: Path) -> None:
+    """Until they are read, or whoever asked has gone; the room is there again then."""
+    async with open_shelf(tmp_path) as (gateway, shelf), http_client(gateway.mcp, version) as client:
+        gateway.board.results._room = room = Room(25_000_000, 90_000_000)
+        kept = about(await client.call(GET, shelf.put(text_result("word " * 2_000_000))))["id"]
+        wanted, begun, done = {"uri": f"pegboard://result/{kept}"}, asyncio.Semaphore(0), asyncio.Event()
+        async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+            for _ in range(2):
+                tasks.create_task(hold_unread(gateway, client, wanted["uri"], begun, done))
+            for _ in range(2):
+                await begun.acquire()
+            with pytest.raises(RpcError, match="on their way already: try again"):
+                await client.request("resources/read", wanted)
+            done.set()
+        async with asyncio.timeout(60):
+            while room._taken:
+                await asyncio.sleep(0.01)
+        (content,) = (await client.request("resources/read", wanted))["contents"]
+        assert len(content["text"]) == 10_000_000

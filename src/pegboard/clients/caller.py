@@ -10,6 +10,7 @@ from typing import Any
 
 from pegboard.clients.channel import Ask, OnProgress
 from pegboard.clients.client import Client
+from pegboard.clients.request_context import Answering
 from pegboard.exactjson import as_object
 from pegboard.protocol.codes import METHOD_NOT_FOUND
 from pegboard.protocol.eras import forward_params, severity
@@ -36,6 +37,8 @@ class Caller:
     started_call: RawCall | None = None
     # The id that its request has, for whoever traces.
     request_id: str | None = None
+    # Its answer over HTTP, for whoever has something to do once that is written.
+    answering: Answering | None = None
     # How many characters of text its result may have, where the request says that.
     cap: int | None = None
     # Of the modern era nothing says which requests come from one client: each stands for itself.

@@ -1,4 +1,5 @@
-"""What comes along with a request through the SDK: a call that was begun already, and the exact message."""
+"""What comes along with a request through the SDK: a call that was begun already, the exact message, and what waits for
+the end of its answer."""
 
 from __future__ import annotations
 
@@ -9,9 +10,10 @@ from typing import Any
 from pegboard.clients.client import Client
 from pegboard.clients.endpoint import Endpoint
 
-# Where both are in the scope of a request over HTTP.
+# Where they are in the scope of a request over HTTP.
 STARTED_CALL = "pegboard.started_call"
 EXACT = "pegboard.exact"
+ANSWERING = "pegboard.answering"
 
 
 @dataclass(slots=True, eq=False)
@@ -25,6 +27,28 @@ class Handover:
         """The call, which is not here any more."""
         call, self.call = self.call, None
         return call
+
+
+class Answering:
+    """A request over HTTP until its answer is written, or nobody waits for it any more: what is to be done then."""
+
+    __slots__ = ("_on_end",)
+
+    def __init__(self) -> None:
+        self._on_end: list[Callable[[], object]] | None = []
+
+    def on_end(self, then: Callable[[], object]) -> None:
+        """Have this done at the end; now, if that was before."""
+        if self._on_end is None:
+            then()
+        else:
+            self._on_end.append(then)
+
+    def end(self) -> None:
+        """It is over."""
+        waiting, self._on_end = self._on_end or [], None
+        for then in waiting:
+            then()
 
 
 @dataclass(frozen=True, slots=True)

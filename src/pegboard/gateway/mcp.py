@@ -126,7 +126,7 @@ class McpHandlers:
         async with RequestRecord(self._board.audit, "resource", caller.client) as record:
             record.target = URI + "…"
             try:
-                return await self._board.results.read_resource(uri, caller.client)
+                return await self._board.results.read_resource(uri, caller)
             except ToolFailure as exc:
                 if exc.error.code is not ToolErrorCode.NOT_FOUND:
                     raise

@@ -4,7 +4,7 @@ sent. A server has to allow that (`results.handles`)."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -76,8 +76,11 @@ def _find_handles(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         left += inner[: max(_MOST_VALUES - len(left), 0)]
 
 
-async def fill_handles(arguments: Mapping[str, Any], reader: ResultReader, owner: ResultOwner) -> dict[str, Any]:
-    """The arguments with what their handles stand for; `ToolFailure` for one that stands for nothing."""
+async def fill_handles(
+    arguments: Mapping[str, Any], reader: ResultReader, owner: ResultOwner, take: Callable[[int], object]
+) -> dict[str, Any]:
+    """The arguments with what their handles stand for; `ToolFailure` for one that stands for nothing. Room for it is
+    taken before it is read, or as soon as its size is known."""
     # Each with the first place where it stands, and how often it does: every time is sent.
     places: dict[Handle, str] = {}
     uses = Counter[Handle]()
@@ -87,7 +90,9 @@ async def fill_handles(arguments: Mapping[str, Any], reader: ResultReader, owner
         if len(places) > _MOST:
             raise invalid(f"arguments: more than {_MOST} kept results in one call")
     whole = {handle: await _at(places[handle], reader.measure(handle[0], owner)) for handle in places if not handle[1]}
-    left = _leave(MOST_CHARACTERS, sum(size * uses[handle] for handle, size in whole.items()))
+    size = sum(size * uses[handle] for handle, size in whole.items())
+    left = _leave(MOST_CHARACTERS, size)
+    take(size)
     known: dict[Handle, Any] = {}
     for handle, place in places.items():
         most = whole.get(handle, left // uses[handle])
@@ -95,7 +100,9 @@ async def fill_handles(arguments: Mapping[str, Any], reader: ResultReader, owner
         if part is None:
             raise _too_many()
         known[handle], size = part
-        left = _leave(left, 0 if handle in whole else size * uses[handle])
+        if handle not in whole:
+            left = _leave(left, size * uses[handle])
+            take(size * uses[handle])
     return {key: _fill(item, known, key) for key, item in arguments.items()}
 
 

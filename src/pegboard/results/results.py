@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import Any
 
+from pegboard.clients.caller import Caller
 from pegboard.clients.client import REST_CLIENT, Client
 from pegboard.config import ServerSpec, Settings
 from pegboard.listing.lists import Lists
@@ -21,9 +23,10 @@ from pegboard.results.handles import fill_handles, has_handle, refuse_handles
 from pegboard.results.json_part import JsonPart, find_json
 from pegboard.results.keeper import URI, ResultKeeper, expiry, owner_of
 from pegboard.results.reader import ResultQuery, ResultReader, carry
+from pegboard.results.room import Room
 from pegboard.results.turns import Turns
 from pegboard.servers.message import Message
-from pegboard.storage.results import ResultStore
+from pegboard.storage.results import ResultOwner, ResultStore
 from pegboard.tool import RegisteredTool
 
 # Results whose text takes part in no cap: the tools that find others, whose schemas are needed whole, and the one that
@@ -55,6 +58,7 @@ class Results:
         self.caps = Caps(settings, lists, can_read)
         self.keeper = ResultKeeper(store)
         self.reader = ResultReader(self.keeper)
+        self._room = Room()
         self._turns, self._turns_of_large = Turns(*_AT_ONCE), Turns(*_LARGE_AT_ONCE)
 
     async def open(self) -> None:
@@ -128,9 +132,22 @@ class Results:
             return asked or _PAGE_WITHOUT_CAP
         return self.caps.find_page(client) or USUAL_CAP
 
-    async def read_resource(self, uri: str, client: Client) -> Message:
-        """A whole result as a resource."""
-        kept, text = await self.reader.text(uri.removeprefix(URI), owner_of(client))
+    async def read_resource(self, uri: str, caller: Caller) -> Message:
+        """A whole result as a resource. Its room is taken until the answer is written, over HTTP: a client may take its
+        time to read it, or never do."""
+        result_id, owner = uri.removeprefix(URI), owner_of(caller.client)
+        give_back = self._room.take(owner.principal, await self.reader.measure(result_id, owner))
+        try:
+            return await self._read_whole(uri, result_id, owner)
+        finally:
+            if caller.answering is None:
+                give_back()
+            else:
+                # Also of a client that went away meanwhile.
+                caller.answering.on_end(give_back)
+
+    async def _read_whole(self, uri: str, result_id: str, owner: ResultOwner) -> Message:
+        kept, text = await self.reader.text(result_id, owner)
         is_json = kept.json == (0, kept.characters)
         kind = "application/json" if is_json else "text/plain"
         return {"contents": [{"uri": uri, "mimeType": kind, "text": carry(text)}]}
@@ -141,13 +158,20 @@ class Results:
         allowed = (name for name, spec in servers if spec.result_handles and spec.is_usable)
         return tuple(name for name in allowed if client.filter.admits_server(name))
 
-    async def fill(self, arguments: Mapping[str, Any], client: Client, spec: ServerSpec) -> Mapping[str, Any]:
+    async def fill(
+        self, arguments: Mapping[str, Any], client: Client, spec: ServerSpec, sending: ExitStack
+    ) -> Mapping[str, Any]:
         """Arguments of a call with the kept results that they name, where the server takes them; `ToolFailure` if it
-        does not."""
-        if spec.result_handles:
-            return await fill_handles(arguments, self.reader, owner_of(client)) if has_handle(arguments) else arguments
-        await refuse_handles(arguments, self.reader, owner_of(client), spec.name)
-        return arguments
+        does not. Their room is taken as long as the call is `sending` them."""
+        owner = owner_of(client)
+        if not spec.result_handles:
+            await refuse_handles(arguments, self.reader, owner, spec.name)
+            return arguments
+        if not has_handle(arguments):
+            return arguments
+        return await fill_handles(
+            arguments, self.reader, owner, lambda size: sending.callback(self._room.take(owner.principal, size))
+        )
 
 
 def is_result_uri(uri: object) -> bool:

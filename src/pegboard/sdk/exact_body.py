@@ -8,7 +8,7 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pegboard import exactjson
-from pegboard.clients.request_context import EXACT
+from pegboard.clients.request_context import ANSWERING, EXACT, Answering
 from pegboard.protocol.message import MAX_BODY, NotAMessage, fault, is_batch, parse_error, refusal
 from pegboard.protocol.portions import LARGE, portions
 
@@ -34,9 +34,12 @@ class ExactBody:
             receive = _replay(messages, receive)
             if exact is not None:
                 scope = {**scope, EXACT: exact}
-        placeholders = exactjson.Placeholders()
-        with placeholders.activate():
-            await self._app(scope, receive, _Filling(send, placeholders))
+        placeholders, answering = exactjson.Placeholders(), Answering()
+        try:
+            with placeholders.activate():
+                await self._app({**scope, ANSWERING: answering}, receive, _Filling(send, placeholders))
+        finally:
+            answering.end()
 
 
 class _Filling:

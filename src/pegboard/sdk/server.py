@@ -27,7 +27,7 @@ from mcp_types.methods import SPEC_CLIENT_METHODS, SPEC_CLIENT_NOTIFICATION_METH
 from pegboard.clients.caller import Caller
 from pegboard.clients.client import Client, identify, name_in, version_in
 from pegboard.clients.endpoint import Endpoint, endpoint_of
-from pegboard.clients.request_context import EXACT, STARTED_CALL, PipeRequest
+from pegboard.clients.request_context import ANSWERING, EXACT, STARTED_CALL, Answering, PipeRequest
 from pegboard.log import logger
 from pegboard.protocol.codes import INTERNAL_ERROR, INVALID_PARAMS
 from pegboard.protocol.eras import (
@@ -263,6 +263,7 @@ class GatewayServer(Server[Any]):
             log_level=_level(ctx) if client.era == "modern" else self._backend.log_level(client),
             started_call=_take_started_call(ctx),
             request_id=None if ctx.request_id is None else str(ctx.request_id),
+            answering=_answering(ctx),
         )
 
     def _on_session_end(self, session: _Session) -> None:
@@ -474,6 +475,11 @@ def _take_started_call(ctx: _Context) -> Any:
         return None
     held = ctx.request.started_call if isinstance(ctx.request, PipeRequest) else ctx.request.scope.get(STARTED_CALL)
     return held.take() if held is not None else None
+
+
+def _answering(ctx: _Context) -> Answering | None:
+    request = ctx.request
+    return None if request is None or isinstance(request, PipeRequest) else request.scope.get(ANSWERING)
 
 
 def _stream_holder(ctx: _Context, client: Client) -> str:
