@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import ExitStack, suppress
@@ -25,6 +26,7 @@ from pegboard.clients.request_context import Answering
 from pegboard.config import ServerSpec, Settings
 from pegboard.result import ToolFailure
 from pegboard.results import handles, passages, structured
+from pegboard.results.contents import ResultTexts, texts_of
 from pegboard.results.hits import Passage
 from pegboard.results.keeper import KeptResult
 from pegboard.results.reader import ResultQuery
@@ -204,6 +206,28 @@ async def test_nobody_waits_while_anothers_results_are_abridged(
         assert not any(task.done() for task in waiting)
         free.set()
     assert all(len(task.result()["content"][0]["text"]) <= 40_000 for task in waiting)
+
+
+@pytest.mark.scenario("results: What others send keeps nobody waiting")
+async def test_large_results_are_compared_with_their_text_in_turn(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One at a time of each principal: that alone may take much memory."""
+    under_way, seen = Counter[str](), list[int]()
+
+    def compare(result: Any) -> ResultTexts:
+        under_way["now"] += 1
+        seen.append(under_way["now"])
+        try:
+            time.sleep(0.01)
+            return texts_of(result)
+        finally:
+            under_way["now"] -= 1
+
+    monkeypatch.setattr("pegboard.results.results.texts_of", compare)
+    result = {"content": [{"type": "text", "text": "word " * 1_000_000}], "structuredContent": {"a": 1}}
+    await asyncio.gather(*(results.fit(result, client("token:1"), TOOL) for _ in range(4)))
+    assert seen == [1] * 4
 
 
 @pytest.mark.scenario("results: What others send keeps nobody waiting")

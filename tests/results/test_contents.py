@@ -54,3 +54,22 @@ def test_portions_are_read_one_by_one() -> None:
 def test_a_long_row_of_backslashes_is_read_all_the_same() -> None:
     """There is no place to cut it that is surely right."""
     assert parse(json.dumps("\\" * 400)) == "\\" * 400
+
+
+@pytest.mark.scenario("results: What others send keeps nobody waiting")
+def test_a_text_of_more_values_than_the_structured_content_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To read it takes thirty times its memory. One that says the same is found to, however it is written."""
+    value = {"rows": [{"a": [], "b": 'é", ["'}] * 20}
+
+    def repeats(text: str, value: object) -> bool:
+        content = [{"type": "text", "text": text}]
+        return contents.texts_of({"content": content, "structuredContent": value}).is_repeated
+
+    for indent in (None, 2):
+        written = json.dumps(value, indent=indent)
+        assert len(written) > contents._PORTION
+        assert repeats(written, value)
+        assert repeats(written, {"result": value})
+    monkeypatch.setattr(contents.exactjson, "parse", None)
+    assert not repeats(json.dumps({"rows": [*value["rows"], 1]}), value)
+    assert not repeats("[" + "[]," * 1000 + "0]", {"a": "[],[]," * 400})

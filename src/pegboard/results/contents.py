@@ -184,19 +184,28 @@ def _part(block: Any, number: int) -> TextPart | None:
 
 def _says_the_same(text: str, value: Any, structured: str) -> bool:
     """Whether a text is the structured content as JSON, however it is indented."""
-    if text == structured:
+    if text in (structured, value):
         return True
     # It is longer by its blanks alone; one that is shorter lacks something, but for the wrapper.
     if len(text) < len(structured) - 20:
         return False
-    if text == value:
-        return True
     wrapped = as_object(value)
     inner = wrapped.get(_WRAPPER) if wrapped is not None and wrapped.keys() == {_WRAPPER} else None
     if isinstance(inner, str):
         return text == inner
+    # To read it may take far more memory than it has itself.
+    if len(text) > _PORTION and _count_values(text) > _count_values(structured):
+        return False
     try:
         read = exactjson.parse(text)
     except exactjson.NotJson:
         return False
     return exactjson.is_same(read, value) or (inner is not None and exactjson.is_same(read, inner))
+
+
+def _count_values(text: str) -> int:
+    """About how many values a JSON text has: the same however it is indented, and whatever it escapes."""
+    counter = exactjson.ValueCounter()
+    for start in range(0, len(text), _PORTION):
+        counter.feed(text[start : start + _PORTION].encode("utf-8", "surrogatepass"))
+    return counter.values

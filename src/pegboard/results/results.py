@@ -84,12 +84,17 @@ class Results:
             return result
         if result.get("isError") is True:
             cap = max(cap, LEAST_OF_ERRORS)
-        is_small = size + weight(result.get("structuredContent")) <= _SMALL
-        texts = texts_of(result) if is_small else await asyncio.to_thread(texts_of, result)
-        if texts.characters <= cap:
+        rough = size + weight(result.get("structuredContent"))
+        if rough <= _SMALL and (texts := texts_of(result)).characters <= cap:
             return result
-        turns = self._turns if texts.characters <= _LARGE else self._turns_of_large
-        async with turns.take(client.principal.id):
+        # To compare a text with structured content takes memory, too.
+        async with self._turns_for(rough).take(client.principal.id):
+            texts = await asyncio.to_thread(texts_of, result)
+            if texts.characters <= cap:
+                return result
+            if self._turns_for(texts.characters) is self._turns_for(rough):
+                return await self._abridge(result, texts, cap, client, tool)
+        async with self._turns_for(texts.characters).take(client.principal.id):
             return await self._abridge(result, texts, cap, client, tool)
 
     async def fit_raw(self, pieces: list[Part], client: Client, tool: RegisteredTool) -> Message | None:
@@ -97,9 +102,8 @@ class Results:
         cap, size = self.cap(client, tool), sum(map(len, pieces))
         if not cap or size <= cap:
             return None
-        turns = self._turns if size <= _LARGE else self._turns_of_large
         # While others are at it, it waits as the bytes it is.
-        async with turns.take(client.principal.id):
+        async with self._turns_for(size).take(client.principal.id):
             read = await asyncio.to_thread(parse_result, pieces) if size > _SMALL else parse_result(pieces)
             if read is None:
                 return None
@@ -109,6 +113,9 @@ class Results:
             if texts.characters <= cap:
                 return None
             return await self._abridge(read, texts, cap, client, tool)
+
+    def _turns_for(self, size: int) -> Turns:
+        return self._turns if size <= _LARGE else self._turns_of_large
 
     async def _abridge(
         self, result: Message, texts: ResultTexts, cap: int, client: Client, tool: RegisteredTool
