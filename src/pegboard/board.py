@@ -91,6 +91,7 @@ class Board:
             self.loaded,
             hidden=lambda: find_unlisted(self.servers),
             settings=lambda: self.settings,
+            starting=self.list_starting,
         )
         self.results = Results(
             self.storage.results, lambda: self.settings, self.lists, lambda client: self.gate.has_reader(client.filter)

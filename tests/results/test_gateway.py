@@ -372,3 +372,26 @@ async def test_whole_results_that_nobody_reads_have_their_room(version: str, tmp
                 await asyncio.sleep(0.01)
         (content,) = (await client.request("resources/read", wanted))["contents"]
         assert len(content["text"]) == 10_000_000
+
+
+@pytest.mark.scenario("results: Which cap holds is said in one order")
+@pytest.mark.parametrize("count", [2, 40])
+@ERAS
+async def test_whoever_lists_tools_while_servers_start_can_read_on(version: str, count: int, tmp_path: Path) -> None:
+    """Many tools may come, and results are cut then; many clients ask for the list only once."""
+    closed = tmp_path / "closed"
+    closed.touch()
+    shelf = Shelf(tmp_path / "shelf", **{f"get{number}": {} for number in range(count - 1)})
+    start = shelf.entry()
+    wait = 'while test -e "$0"; do sleep 0.05; done; exec "$@"'
+    entry = {"command": "sh", "args": ["-c", wait, str(closed), start["command"], *start["args"]]}
+    own = {"toolsets": ["discovery", "results"], "storage": f"sqlite:{tmp_path}/kept.db"}
+    async with (
+        open_gateway(tmp_path, {"shelf": entry}, expose="auto", **own) as gateway,
+        http_client(gateway.mcp, version) as client,
+    ):
+        assert "result_read" in await client.names()
+        closed.unlink()
+        given = await client.call("tool_call", {"name": GET, "arguments": shelf.put(LARGE)})
+        assert bool(about(given)) == (count == 40)
+        await client.until_listed(lambda names: ("result_read" in names) == (count == 40))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Hashable, Iterable
+from collections.abc import Callable, Collection, Generator, Hashable, Iterable
 from typing import Any, Literal, TypeVar
 
 from pegboard.access.access import Access
@@ -44,6 +44,7 @@ class Lists:
         *,
         hidden: Callable[[], set[str]],
         settings: Callable[[], Settings],
+        starting: Callable[[Filter], Collection[str]] = lambda _: (),
     ) -> None:
         self._registry = registry
         self._library = library
@@ -51,6 +52,8 @@ class Lists:
         # Servers whose things are not to be listed now.
         self._hidden = hidden
         self._settings = settings
+        # Servers that a filter admits, and whose tools are not known yet.
+        self._starting = starting
         # What each view was made of, and the view.
         self._views: dict[tuple[str, Hashable], tuple[object, View[Any]]] = {}
         self._weight = 0
@@ -97,20 +100,21 @@ class Lists:
         if scope == "all":
             return self.view(sight.filter)
         loaded = self._loaded.on(sight.board)
+        readers: list[str] = []
+        if self._may_have_caps(scope, sight.filter):
+            readers = [name for name, tool in self._registry.static().items() if is_result_reader(tool)]
 
         def choose(shown: Callable[[ListItem], bool]) -> Iterable[RegisteredTool]:
             # Name by name: a few among thousands, and every session has its own.
-            names = (*self._settings().pinned, *loaded)
+            names = (*self._settings().pinned, *loaded, *readers)
             found = {tool.name: tool for name in names if (tool := self._registry.full_name(name)) is not None}
             found.update(self._find_discovery_tools(has_board=sight.board is not None))
-            if self._has_caps(scope):
-                found.update({name: tool for name, tool in self._registry.static().items() if is_result_reader(tool)})
             if scope == "servers":
                 found.update({tool.name: tool for tool in self._registry.values() if tool.server_name is not None})
             wanted = sight.filter
             return (wanted.pick(tool) for _, tool in sorted(found.items()) if shown(tool) and wanted.admits(tool))
 
-        return self._view("listed", sight, choose, loaded)
+        return self._view("listed", sight, choose, (*loaded, *readers))
 
     def is_listed(self, name: str, sight: ListKey) -> bool:
         """Whether a client has this tool in its list."""
@@ -176,6 +180,13 @@ class Lists:
         others."""
         settings = self._settings()
         return any(settings.caps) or (settings.results.cap is None and scope == "chosen")
+
+    def _may_have_caps(self, scope: ListScope, wanted: Filter) -> bool:
+        """The same, or whether that may become so: a list that is short because of servers that still start may turn
+        into one for clients that search, and a client may never ask for that."""
+        if self._has_caps(scope):
+            return True
+        return scope == "servers" and self._settings().results.cap is None and bool(self._starting(wanted))
 
     def scope(self, sight: ListKey) -> ListScope:
         """Which tools a client has in its list."""
