@@ -382,7 +382,8 @@ class Calls:
         forwarded["name"] = tool.original_name
         with contextlib.ExitStack() as sending:
             if arguments := as_object(forwarded.get("arguments")):
-                filled = await self._results.fill(arguments, caller.client, server.spec, sending)
+                schema = tool.definition["inputSchema"]
+                filled = await self._results.fill(arguments, schema, caller.client, server.spec, sending)
                 forwarded["arguments"] = filled
             result = await self._relay.send(
                 server,

@@ -377,13 +377,13 @@ async def test_filled_in_results_are_bounded_together(results: Results, monkeypa
     spec = ServerSpec(name="s", given_name="s", command="s", result_handles=True)
     whole, long = {"$result": kept}, {"$result": kept, "path": "long"}
     short = {"$result": kept, "path": "/short"}
-    filled = await results.fill({"l": [whole, whole], "s": [short] * 15}, client("t"), spec, ExitStack())
+    filled = await results.fill({"l": [whole, whole], "s": [short] * 15}, {}, client("t"), spec, ExitStack())
     assert filled == {"l": [json.loads(written)] * 2, "s": ["y" * 100] * 15}
     with pytest.raises(ToolFailure, match="more than 10,000 characters"):
-        await results.fill({"l": [long] * 2, "w": whole}, client("t"), spec, ExitStack())
+        await results.fill({"l": [long] * 2, "w": whole}, {}, client("t"), spec, ExitStack())
     monkeypatch.setattr(results.keeper, "read", None)
     with pytest.raises(ToolFailure, match="more than 10,000 characters"):
-        await results.fill({"l": [whole] * 3}, client("t"), spec, ExitStack())
+        await results.fill({"l": [whole] * 3}, {}, client("t"), spec, ExitStack())
 
 
 # What is on its way
@@ -422,11 +422,11 @@ async def test_filled_in_results_of_all_calls_are_bounded_together(results: Resu
     for handle in ({"$result": kept}, {"$result": kept, "path": "long"}):
         with ExitStack() as first, ExitStack() as second:
             for sending in (first, second):
-                await results.fill({"a": handle}, client("t"), spec, sending)
+                await results.fill({"a": handle}, {}, client("t"), spec, sending)
             with pytest.raises(ToolFailure, match="on their way already"):
-                await results.fill({"a": handle}, client("t"), spec, ExitStack())
+                await results.fill({"a": handle}, {}, client("t"), spec, ExitStack())
             first.close()
-            await results.fill({"a": handle}, client("t"), spec, first)
+            await results.fill({"a": handle}, {}, client("t"), spec, first)
     assert not results._room._taken
 
 

@@ -151,3 +151,42 @@ async def test_the_word_on_arguments_follows_the_config(tmp_path: Path) -> None:
                 each for each in (await client.request("tools/list", {}))["tools"] if each["name"] == "result_read"
             ]
             assert ("$result" in tool["description"]) == handles
+
+
+TEXT, OBJECT = {"type": "string"}, {"type": "object"}
+
+
+@pytest.mark.scenario("results: A kept result can be an argument, where the server allows it")
+@ERAS
+async def test_a_text_that_is_json_stays_a_text_where_one_is_wanted(version: str, tmp_path: Path) -> None:
+    """To write a file takes its text, to the last blank; what takes the value as well is given the value."""
+    definitions = {"name": {"anyOf": [TEXT, {"type": "null"}]}, "either": {"type": ["string", "object"]}}
+    properties = {
+        "text": TEXT,
+        "object": OBJECT,
+        "number": {"anyOf": [TEXT, {"type": "integer"}]},
+        "texts": {"type": "array", "items": {"$ref": "#/$defs/name"}},
+        "either": {"$ref": "#/$defs/either"},
+        "files": {"type": "object", "additionalProperties": {"type": "object", "properties": {"text": TEXT}}},
+    }
+    schema = {"type": "object", "properties": properties, "$defs": definitions}
+    written = json.dumps(VALUE, indent=3) + "\n"
+    async with (
+        open_shelf(tmp_path, {"results": {"handles": True}}, {"get": {"inputSchema": schema}}) as (gateway, shelf),
+        http_client(gateway.mcp, version) as client,
+    ):
+        kept = about(await client.call(GET, shelf.put(text_result(written))))["id"]
+        whole, item, number = (
+            {"$result": kept, **path} for path in ({}, {"path": "items[3]"}, {"path": "items[3].id"})
+        )
+        for given, arrives in (
+            ({"text": whole}, {"text": written}),
+            ({"object": whole, "either": whole, "other": whole}, dict.fromkeys(("object", "either", "other"), VALUE)),
+            ({"number": number, "text": number}, {"number": 3, "text": "3"}),
+            ({"texts": [whole, "x", item]}, {"texts": [written, "x", json.dumps(records()[3], separators=(",", ":"))]}),
+            (
+                {"files": {"a": {"text": whole, "more": item}}},
+                {"files": {"a": {"text": written, "more": records()[3]}}},
+            ),
+        ):
+            assert await sent(client, given) == arrives

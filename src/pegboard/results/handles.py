@@ -5,13 +5,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
 
+from pegboard import exactjson
 from pegboard.exactjson import as_list, as_object
 from pegboard.result import ToolFailure, invalid
 from pegboard.results.keeper import HANDLE_KEY
-from pegboard.results.reader import ResultReader
+from pegboard.results.parameters import Parameter
+from pegboard.results.reader import ResultReader, carry
 from pegboard.storage.results import ResultOwner
 
 _PATH = "path"
@@ -76,19 +79,44 @@ def _find_handles(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         left += inner[: max(_MOST_VALUES - len(left), 0)]
 
 
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """A handle in the arguments: where it stands, and what may be put there."""
+
+    handle: Handle
+    place: str
+    parameter: Parameter
+
+
 async def fill_handles(
-    arguments: Mapping[str, Any], reader: ResultReader, owner: ResultOwner, take: Callable[[int], object]
+    arguments: Mapping[str, Any], schema: Any, reader: ResultReader, owner: ResultOwner, take: Callable[[int], object]
 ) -> dict[str, Any]:
     """The arguments with what their handles stand for; `ToolFailure` for one that stands for nothing. Room for it is
     taken before it is read, or as soon as its size is known."""
+    parameters = Parameter(schema)
+    uses: list[_Use] = []
     # Each with the first place where it stands, and how often it does: every time is sent.
     places: dict[Handle, str] = {}
-    uses = Counter[Handle]()
-    for handle, place in _list_handles(arguments, ""):
-        places.setdefault(handle, place)
-        uses[handle] += 1
+    for use in (use for key, item in arguments.items() for use in _list_uses(item, key, parameters.member(key))):
+        uses.append(use)
+        places.setdefault(use.handle, use.place)
         if len(places) > _MOST:
-            raise invalid(f"arguments: more than {_MOST} kept results in one call")
+            raise invalid(f"arguments: more than {_MOST} different kept results, or parts of them, in one call")
+    known = await _read_all(places, Counter(use.handle for use in uses), reader, owner, take)
+    are_texts = [use.parameter.wants_text(known[use.handle]) for use in uses]
+    wanted = {use.handle for use, is_text in zip(uses, are_texts, strict=True) if is_text}
+    texts = {handle: await _write(handle, known[handle], reader, owner) for handle in wanted}
+    following = iter([(texts if is_text else known)[use.handle] for use, is_text in zip(uses, are_texts, strict=True)])
+    return {key: _fill(item, following) for key, item in arguments.items()}
+
+
+async def _read_all(
+    places: Mapping[Handle, str],
+    uses: Mapping[Handle, int],
+    reader: ResultReader,
+    owner: ResultOwner,
+    take: Callable[[int], object],
+) -> dict[Handle, Any]:
     whole = {handle: await _at(places[handle], reader.measure(handle[0], owner)) for handle in places if not handle[1]}
     size = sum(size * uses[handle] for handle, size in whole.items())
     left = _leave(MOST_CHARACTERS, size)
@@ -103,7 +131,17 @@ async def fill_handles(
         if handle not in whole:
             left = _leave(left, size * uses[handle])
             take(size * uses[handle])
-    return {key: _fill(item, known, key) for key, item in arguments.items()}
+    return known
+
+
+async def _write(handle: Handle, value: Any, reader: ResultReader, owner: ResultOwner) -> str:
+    """A value as the JSON text that it was."""
+    result_id, path = handle
+    if path:
+        return exactjson.dump(value).decode()
+    kept, text = await reader.text(result_id, owner)
+    start, end = kept.json or (0, kept.characters)
+    return carry(text[start:end])
 
 
 def _leave(left: int, taken: int) -> int:
@@ -126,26 +164,27 @@ async def _at(place: str, reading: Awaitable[T]) -> T:
         raise ToolFailure(exc.error.code, f"{place[:200] or 'arguments'}: {exc}", retryable=False) from None
 
 
-def _list_handles(value: Any, place: str) -> Iterator[tuple[Handle, str]]:
+def _list_uses(value: Any, place: str, parameter: Parameter) -> Iterator[_Use]:
+    """The handles in a value, in the order in which they are filled in."""
     if (items := as_list(value)) is not None:
         for number, item in enumerate(items):
-            yield from _list_handles(item, f"{place}[{number}]")
+            yield from _list_uses(item, f"{place}[{number}]", parameter.item())
     elif (members := as_object(value)) is not None:
-        if HANDLE_KEY in members and place:
-            yield _read_handle(members, place), place
+        if HANDLE_KEY in members:
+            yield _Use(_read_handle(members, place), place, parameter)
             return
         for key, item in members.items():
-            yield from _list_handles(item, f"{place}.{key}" if place else key)
+            yield from _list_uses(item, f"{place}.{key}", parameter.member(key))
 
 
-def _fill(value: Any, known: Mapping[Handle, Any], place: str) -> Any:
+def _fill(value: Any, following: Iterator[Any]) -> Any:
     if (items := as_list(value)) is not None:
-        return [_fill(item, known, place) for item in items]
+        return [_fill(item, following) for item in items]
     if (members := as_object(value)) is None:
         return value
     if HANDLE_KEY in members:
-        return known[_read_handle(members, place)]
-    return {key: _fill(item, known, place) for key, item in members.items()}
+        return next(following)
+    return {key: _fill(item, following) for key, item in members.items()}
 
 
 def _read_handle(members: Mapping[str, Any], place: str) -> Handle:

@@ -166,10 +166,11 @@ class Results:
         return tuple(name for name in allowed if client.filter.admits_server(name))
 
     async def fill(
-        self, arguments: Mapping[str, Any], client: Client, spec: ServerSpec, sending: ExitStack
+        self, arguments: Mapping[str, Any], schema: Any, client: Client, spec: ServerSpec, sending: ExitStack
     ) -> Mapping[str, Any]:
         """Arguments of a call with the kept results that they name, where the server takes them; `ToolFailure` if it
-        does not. Their room is taken as long as the call is `sending` them."""
+        does not. The schema is what its tool says of its arguments. Their room is taken as long as the call is
+        `sending` them."""
         owner = owner_of(client)
         if not spec.result_handles:
             await refuse_handles(arguments, self.reader, owner, spec.name)
@@ -177,7 +178,7 @@ class Results:
         if not has_handle(arguments):
             return arguments
         return await fill_handles(
-            arguments, self.reader, owner, lambda size: sending.callback(self._room.take(owner.principal, size))
+            arguments, schema, self.reader, owner, lambda size: sending.callback(self._room.take(owner.principal, size))
         )
 
 
