@@ -138,3 +138,18 @@ def test_no_part_is_larger_than_its_cap(cap: int) -> None:
     for name, result in corpus()[::3]:
         if texts_of(result).characters > cap:
             assert texts_of(cut(result, cap)).characters <= cap, name
+
+
+@pytest.mark.scenario("results: No text is larger than its cap")
+def test_what_comes_out_too_long_is_cut_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """JSON beside another text, by a character, or by however much."""
+    result = {
+        "content": [*text_result(json.dumps({"a": {"k" * 150: PROSE}}))["content"], {"type": "text", "text": "t"}]
+    }
+    for cap in range(200, 1000, 10):
+        assert len(text_of(cut(result, cap, Note(ID, can_read=False)))) <= cap
+    monkeypatch.setattr("pegboard.results.abridge.write_json", lambda *_, **__: PROSE)
+    for cap in (200, 1000, 10_000):
+        text = text_of(cut(result, cap))
+        assert len(text) <= cap
+        assert "characters are left out: offset=" in text
