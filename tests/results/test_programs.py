@@ -29,6 +29,8 @@ async def test_rest_gives_everything_unless_it_is_asked_for_less(tmp_path: Path)
     ):
         body = {"arguments": shelf.put(LARGE)}
         assert (await web.post(f"/{GET}/call", json=body)).json()["data"] == LARGE
+        for off in ("0", "off"):
+            assert (await web.post(f"/{GET}/call?cap={off}", json=body)).json()["data"] == LARGE
         part = (await web.post(f"/{GET}/call?cap=3000", json=body)).json()["data"]
         assert len(text_of(part)) <= 3000
         page = (await web.post("/result_read/call", json={"arguments": {"id": about(part)["id"], "limit": 3}})).json()

@@ -22,6 +22,8 @@ from pegboard.servers.message import Params
 from pegboard.tool import RegisteredTool
 
 USUAL_CAP = 40_000
+# How a request says that there is none, besides 0.
+OFF = "off"
 # Where a tool says how long its results may become for the clients that go by it, and the most that it can say.
 OWN_CAP_KEY, MOST_OWN_CAP = "anthropic/maxResultSizeChars", 500_000
 # An error is there to be read.
@@ -98,6 +100,8 @@ def request_cap(params: Params | None) -> int | None:
     asked = None if meta is None else meta.get(CAP_KEY)
     if asked is None:
         return None
+    if asked == OFF:
+        return 0
     if problem := cap_problem(asked):
         raise RpcError(INVALID_PARAMS, f'_meta["{CAP_KEY}"] {problem}')
     return asked
@@ -107,7 +111,7 @@ def cap_problem(asked: object) -> str | None:
     """What is wrong with a cap that somebody asks for."""
     if isinstance(asked, int) and not isinstance(asked, bool) and (asked == 0 or LEAST_CAP <= asked <= MOST_CAP):
         return None
-    return f"must be 0 (no cap) or a whole number from {LEAST_CAP} to {MOST_CAP}"
+    return f'must be 0 or "{OFF}" (no cap), or a whole number from {LEAST_CAP} to {MOST_CAP}'
 
 
 def _find_least(settings: Settings) -> int:

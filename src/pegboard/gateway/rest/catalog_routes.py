@@ -26,7 +26,7 @@ from pegboard.gateway.rest.server_routes import server_problem
 from pegboard.listing.view import Filter
 from pegboard.protocol.eras import CAP_KEY
 from pegboard.result import invalid
-from pegboard.results.caps import cap_problem
+from pegboard.results.caps import OFF, cap_problem
 from pegboard.servers.errors import RpcError, failure_of
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _read_cap(request: Request) -> dict[str, Any]:
     check_query(request, ("cap",))
     if not request.query_params.get("cap"):
         return {}
-    cap = read_number(request, "cap", 0)
+    cap = 0 if request.query_params["cap"] == OFF else read_number(request, "cap", 0)
     if problem := cap_problem(cap):
         raise invalid(f"cap {problem}")
     return {"_meta": {CAP_KEY: cap}}
