@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +34,8 @@ from pegboard.result import Conflict, ToolErrorCode, ToolFailure, invalid
 _MOST_SHOWN = 200
 # So many items are named in a record of the audit, and in a message.
 _NAMED = 20
+# 128 bits: a server that writes definitions for it finds no two with the same.
+_REVISION_DIGITS = 32
 _NOT_SERVED = frozenset({"withheld", "left out"})
 
 
@@ -305,8 +308,9 @@ def _detail(
 
 
 def _revision(items: Iterable[_Item]) -> str:
-    words = sorted(f"{each.change.long_id} {each.change.said} {each.change.is_rejected}" for each in items)
-    return hashlib.sha256("\n".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:16] if words else ""
+    words = sorted([each.change.long_id, each.change.said, each.change.is_rejected] for each in items)
+    # As JSON, for a server may put into a name whatever would stand between two names.
+    return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:_REVISION_DIGITS] if words else ""
 
 
 def _describe(items: Sequence[_Item]) -> str:

@@ -4,6 +4,7 @@ serve what was approved, or nothing."""
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -46,8 +47,10 @@ class Review:
         """The same for reviews of one list that serve the same; empty where that is the list itself."""
         if not self.changes:
             return ""
-        words = (f"{each.long_id} {each.approved} {each.said} {each.is_rejected}" for each in self.changes)
-        return "\n".join([self.policy, *words])
+        # As JSON, for a server may put into a name whatever would stand between two names.
+        return json.dumps(
+            [self.policy, *([each.long_id, each.approved, each.said, each.is_rejected] for each in self.changes)]
+        )
 
 
 def first_of_each(kind: str, items: Sequence[Any]) -> Sequence[Any]:
