@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from harness import MODERN, eventually, http_client, write_config
+from pegboard.pins.definition_fit import stand_in
 from pegboard.result import ToolFailure
 from pins.shifting import ShiftingGateway, open_shop, tool
 
@@ -239,6 +240,39 @@ async def test_loosened_hints_want_a_look(tmp_path: Path) -> None:
             "it now says that it changes nothing",
             "it now says that it destroys nothing",
         ]
+
+
+@pytest.mark.scenario("changes: Nothing that is held is served without a decision")
+@pytest.mark.parametrize("policy", ["hold", "tell"])
+async def test_whoever_may_only_read_does_not_call_what_writes_now(tmp_path: Path, policy: str) -> None:
+    """The approved definition says that it only reads, and the server no longer does."""
+    reads = {**BUY, "annotations": {"readOnlyHint": True}}
+    async with open_shop(tmp_path, reads, changes=policy) as shop:
+        headers = await shop.gateway.token("reader", readOnly=True)
+        async with http_client(shop.gateway.mcp, MODERN, headers=headers) as client:
+            assert "shop__buy" in await client.names()
+            await shop.release({**POISONED, "annotations": {"title": "Buy"}})
+            assert "shop__buy" not in await client.names()
+            with pytest.raises(Exception, match="shop__buy"):
+                await client.call("shop__buy", {"what": "tea"})
+        assert list(shop.served()) == ["buy"]
+
+
+@pytest.mark.parametrize(
+    ("approved", "said", "served"),
+    [
+        ({"readOnlyHint": True}, {"readOnlyHint": False}, {"readOnlyHint": False}),
+        ({"readOnlyHint": True, "title": "A"}, None, {"readOnlyHint": False, "title": "A"}),
+        ({"destructiveHint": False}, {"destructiveHint": True}, {"destructiveHint": True}),
+        ({"openWorldHint": False}, {}, {"openWorldHint": True}),
+        (None, {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}, None),
+        ({"idempotentHint": True}, {"idempotentHint": False, "title": "B"}, {"idempotentHint": True}),
+    ],
+)
+def test_only_stricter_hints_are_taken_over(approved: Any, said: Any, served: Any) -> None:
+    """What a tool says otherwise of itself waits like its words."""
+    before, after = {**BUY, "annotations": approved}, {**POISONED, "annotations": said}
+    assert stand_in("tool", before, after) == {**BUY, "annotations": served}
 
 
 @pytest.mark.scenario("changes: What means the same is the same")

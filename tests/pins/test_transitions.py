@@ -30,6 +30,8 @@ PARAMETERS: tuple[dict[str, Any], ...] = (
     {"description": "Five.", "type": "integer"},
 )
 
+HINTS = ({}, {"readOnlyHint": True})
+
 Step = tuple[Literal["say"], tuple[int | None, ...]] | tuple[Literal["accept", "reject"], tuple[str, ...]]
 Step = Step | tuple[Literal["policy"], ChangePolicy] | tuple[Literal["restart"], None]
 
@@ -52,6 +54,10 @@ def tool(name: str, version: int) -> dict[str, Any]:
 
 def digest(definition: Any) -> str:
     return digest_of_definition(definition, has_hints=True)
+
+
+def is_read_only(definition: Any) -> bool:
+    return definition.get("annotations", {}).get("readOnlyHint", False)
 
 
 @dataclass
@@ -119,7 +125,8 @@ class History:
     async def check(self) -> None:
         """Nothing is served that nobody has approved, and nothing is withheld without a word."""
         review = await self.pins.review(SPEC, "tool", self.tools())
-        served = {each["name"]: digest(each) for each in review.served}
+        tools = {each["name"]: each for each in review.served}
+        served = {name: digest(each) for name, each in tools.items()}
         for each in self.tools():
             name, now = each["name"], digest(each)
             before = self.model.approved.get(name)
@@ -127,7 +134,10 @@ class History:
             if now == before or may_be_used:
                 assert served[name] == now
             else:
-                assert served.get(name) in {before, None}
+                # It may have stricter hints than what was approved.
+                hints = [digest({**tools[name], "annotations": given}) for given in HINTS] if name in tools else []
+                assert before in hints or name not in tools
+                assert name not in tools or not is_read_only(tools[name]) or is_read_only(each)
                 assert (name in served) != (name in review.withheld)
                 assert served.get(name) != now
         assert served.keys() <= {each["name"] for each in self.tools()}

@@ -43,6 +43,12 @@ def canonical_form(definition: Any, *, has_hints: bool = False) -> Any:
     return dict(sorted(_without_empty(form).items()))
 
 
+def hint_of(tool: Mapping[str, Any], hint: str) -> bool:
+    """What a tool says by a hint, which has its default where it is left out."""
+    given = (exactjson.as_object(tool.get("annotations")) or {}).get(hint)
+    return given if isinstance(given, bool) else HINTS[hint]
+
+
 def digest_of_definition(definition: Any, *, has_hints: bool = False) -> str:
     """The same for the same canonical form."""
     try:

@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from pegboard import exactjson
+from pegboard.pins.canonical import hint_of
 from pegboard.pins.schema_fit import fits_schema
+
+# What each hint says of a tool that may do more. Rules ask what a tool may do, so these are taken over at once.
+_STRICT: Mapping[str, bool] = {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True}
 
 
 def stand_in(kind: str, approved: Any, said: Any) -> Any | None:
@@ -29,9 +33,21 @@ def _stand_in_for_tool(approved: dict[str, Any], said: Mapping[str, Any]) -> Any
         return None
     promised, given = approved.get("outputSchema"), said.get("outputSchema")
     if promised is None or (given is not None and fits_schema(given, promised)):
-        return approved
+        return _with_stricter_hints(approved, said)
     # Clients check answers by it, and what comes now may be another shape.
-    return {key: item for key, item in approved.items() if key != "outputSchema"}
+    kept = {key: item for key, item in approved.items() if key != "outputSchema"}
+    return _with_stricter_hints(kept, said)
+
+
+def _with_stricter_hints(approved: dict[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    stricter = {
+        hint: strict
+        for hint, strict in _STRICT.items()
+        if hint_of(said, hint) is strict and hint_of(approved, hint) is not strict
+    }
+    if not stricter:
+        return approved
+    return {**approved, "annotations": {**(exactjson.as_object(approved.get("annotations")) or {}), **stricter}}
 
 
 def _fits_prompt(approved: Mapping[str, Any], said: Mapping[str, Any]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from pegboard import exactjson
-from pegboard.pins.canonical import HINTS
+from pegboard.pins.canonical import hint_of
 
 # What a hint says when it becomes true, and when it becomes false; a hint that is not here says little by itself.
 _HINT_WORDS: Mapping[str, tuple[str, str]] = {
@@ -27,17 +27,12 @@ def find_marks(kind: str, approved: Any, said: Any) -> list[str]:
 def _marks(before: Mapping[str, Any], after: Mapping[str, Any], *, is_new: bool) -> Iterator[str]:
     if not is_new:
         for hint, (yes, no) in _HINT_WORDS.items():
-            if (is_true := _hint(after, hint)) != _hint(before, hint):
+            if (is_true := hint_of(after, hint)) != hint_of(before, hint):
                 yield yes if is_true else no
     if _has_interface(after) and not exactjson.is_same(_interface(before), _interface(after)):
         yield "it brings a user interface (_meta.ui)"
     if _count_headers(after) > _count_headers(before):
         yield f"it sends arguments in HTTP headers ({_HEADER})"
-
-
-def _hint(tool: Mapping[str, Any], hint: str) -> bool:
-    given = (exactjson.as_object(tool.get("annotations")) or {}).get(hint)
-    return given if isinstance(given, bool) else HINTS[hint]
 
 
 def _interface(tool: Mapping[str, Any]) -> Any:
