@@ -82,11 +82,6 @@ class Decisions:
                 ids["wantsLook"].add(item.change.long_id)
         return {"policy": policy, **{key: len(found) for key, found in ids.items()}}
 
-    def revision(self, name: str) -> str:
-        """Another text whenever something else is to be decided, or was decided."""
-        server = self._servers.by_name.get(name)
-        return "" if server is None else _revision(self._items(server.spec))
-
     async def show(self, name: str, chosen: Sequence[str] = ()) -> dict[str, Any]:
         """What differs of one server, each with its difference and what there is to say of its words."""
         spec = self._spec(name)
@@ -100,7 +95,10 @@ class Decisions:
         details = await asyncio.to_thread(
             lambda: [_detail(name, policy, item, others, is_whole=at < _MOST_SHOWN) for at, item in enumerate(wanted)]
         )
-        return {**self._row(spec), "items": details}
+        # What is decided about alike is bound by itself alone, whatever the server says otherwise.
+        is_alike = all(item.change.waits and not (_hides(item) and not spec.allows_hidden_text) for item in wanted)
+        revision = _revision(wanted) if chosen and is_alike else self._revision_of_all(spec, items)
+        return {**self._row(spec), "revision": revision, "items": details}
 
     async def decide(self, name: str, chosen: Sequence[str], revision: str | None, *, accept: bool) -> dict[str, Any]:
         """Accept or reject what differs, or some of it; what was decided about, and what is left."""
@@ -109,9 +107,13 @@ class Decisions:
             reason = f"server {name} is locked to {LOCK_NAME}, which alone says what is approved"
             raise Conflict(f"{reason}. To approve what it says now: pegboard lock {name}")
         items = self._items(spec)
-        if revision is not None and revision != _revision(items):
-            raise Conflict(f"server {name} says something else since you looked: pegboard changes show {name}")
         wanted = self._choose(spec, items, chosen) if chosen else items
+        is_overruling = accept and any(item.change.is_rejected for item in (wanted if chosen else ()))
+        known = (self._revision_of_all(spec, items), *([_revision(wanted)] if chosen else ()))
+        if revision is not None and not any(_is_bound(revision, each, is_overruling) for each in known):
+            raise Conflict(
+                f"something of server {name} was decided or changed since you looked: pegboard changes show {name}"
+            )
         choose = self._choose_acceptable if accept else self._choose_rejectable
         wanted = choose(spec, wanted, chosen)
         by_holder: dict[str, list[DefinitionChange]] = {}
@@ -203,6 +205,18 @@ class Decisions:
                 found.setdefault(key, _Item(change, state)).holders.append(holder)
         return list(found.values())
 
+    def _revision_of_all(self, spec: ServerSpec, items: Iterable[_Item]) -> str:
+        """Of all that differs, and of what differed and is approved by now: a decision about one does not make a look at
+        the others void."""
+        noticed = [
+            [f"{kind}:{name}", notice.digest]
+            for state in self._pins.states(spec).values()
+            for kind, notices in state.pins.noticed.items()
+            for name, notice in notices.items()
+            if kind in state.said and notice.digest == _digest_of(state, kind, name)
+        ]
+        return _revision(items, noticed)
+
     def _choose(self, spec: ServerSpec, items: Sequence[_Item], chosen: Sequence[str]) -> list[_Item]:
         known: dict[str, str] = {}
         for item in items:
@@ -235,7 +249,7 @@ class Decisions:
             "waits": self._pins.count_waiting(spec),
             "approvedVersion": shared.pins.version,
             "version": shared.version,
-            "revision": _revision(items),
+            "revision": self._revision_of_all(spec, items),
             "items": [_brief(self._pins, spec, item) for item in items],
         }
 
@@ -307,10 +321,29 @@ def _detail(
     }
 
 
-def _revision(items: Iterable[_Item]) -> str:
-    words = sorted([each.change.long_id, each.change.said, each.change.is_rejected] for each in items)
+def _revision(items: Iterable[_Item], noticed: Iterable[list[str]] = ()) -> str:
+    """What a server says of these things; and behind it, which of that is rejected."""
+    items = list(items)
+    said = [[each.change.long_id, each.change.said] for each in items]
+    rejected = [each for each, item in zip(said, items, strict=True) if item.change.is_rejected]
+    return _hash([*said, *noticed]) + _hash(rejected)
+
+
+def _hash(words: Iterable[list[str]]) -> str:
     # As JSON, for a server may put into a name whatever would stand between two names.
-    return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:_REVISION_DIGITS] if words else ""
+    unique = sorted(set(map(tuple, words)))
+    return hashlib.sha256(json.dumps(unique).encode()).hexdigest()[:_REVISION_DIGITS]
+
+
+def _is_bound(revision: str, now: str, is_overruling: bool) -> bool:
+    """Whether what somebody looked at is what there is now. Only to approve what was rejected takes that nothing was
+    rejected since: somebody else may have done that."""
+    return revision == now if is_overruling else revision[:_REVISION_DIGITS] == now[:_REVISION_DIGITS]
+
+
+def _digest_of(state: PinState, kind: str, name: str) -> str:
+    said = state.said[kind].get(name)
+    return GONE if said is None else said.digest
 
 
 def _describe(items: Sequence[_Item]) -> str:

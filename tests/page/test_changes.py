@@ -133,7 +133,7 @@ def test_what_is_something_else_by_now_is_not_decided(
         page.route("**/api/changes/shop", lambda route: route.fulfill(status=503, body="{}"))
         release(url, server, tool("add", "Adds most."), tool("drop", "Drops."))
         item(page, "add").get_by_role("button", name="Accept add").click()
-        expect(page.get_by_role("alert").filter(has_text="says something else since you looked")).to_be_visible()
+        expect(page.get_by_role("alert").filter(has_text="was decided or changed since you looked")).to_be_visible()
         assert descriptions(url) == ["Adds.", "Drops."]
         visit.complaints.clear()  # The browser says by itself that answers were 409 and 503.
 

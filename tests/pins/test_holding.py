@@ -344,6 +344,53 @@ async def test_a_look_binds_a_decision(tmp_path: Path) -> None:
         assert await shop.waiting() == ["buy changed withheld"]
 
 
+@pytest.mark.scenario("changes: A look binds a decision")
+async def test_ones_own_decisions_do_not_make_a_look_void(tmp_path: Path) -> None:
+    """Who looked at all may reject one and accept the rest, or accept one after the other; so may who looked at each."""
+    new = [tool(f"tool_{number}") for number in range(4)]
+    async with open_shop(tmp_path, BUY, SELL, changes="hold") as shop:
+        await shop.release(BUY, *new)
+        seen = (await shop.get("/api/changes/shop"))["revision"]
+        each = [(await shop.get(f"/api/changes/shop?item=tool_{number}"))["revision"] for number in (2, 3)]
+        await shop.post("/api/changes/shop/reject", items=["tool_0"], revision=seen)
+        await shop.post("/api/changes/shop/accept", items=["tool_1"], revision=seen)
+        await shop.post("/api/changes/shop/accept", items=["tool_2"], revision=each[0])
+        await shop.post("/api/changes/shop/accept", items=["tool_3"], revision=each[1])
+        decided = await shop.post("/api/changes/shop/accept", revision=seen)
+        assert decided["decided"] == ["sell"]
+        assert sorted(shop.served()) == ["buy", "tool_1", "tool_2", "tool_3"]
+
+
+@pytest.mark.scenario("changes: A look binds a decision")
+async def test_a_look_at_one_is_about_that_one(tmp_path: Path) -> None:
+    """What else the server says may change; what was looked at may not, and is not all."""
+    async with open_shop(tmp_path, BUY, changes="hold") as shop:
+        await shop.release(POISONED, SELL)
+        seen = (await shop.get("/api/changes/shop?item=sell"))["revision"]
+        await shop.refuse("/api/changes/shop/accept", 409, revision=seen)
+        await shop.refuse("/api/changes/shop/accept", 409, items=["buy"], revision=seen)
+        await shop.release(NARROWED, SELL)
+        await shop.post("/api/changes/shop/accept", items=["sell"], revision=seen)
+        seen = (await shop.get("/api/changes/shop?item=buy"))["revision"]
+        await shop.release(POISONED, SELL)
+        said = await shop.refuse("/api/changes/shop/accept", 409, items=["buy"], revision=seen)
+        assert "was decided or changed since you looked" in said
+
+
+@pytest.mark.scenario("changes: A look binds a decision")
+async def test_a_look_does_not_overrule_a_later_rejection(tmp_path: Path) -> None:
+    """Somebody else rejected meanwhile what the server said and still says; who looks again may approve it."""
+    async with open_shop(tmp_path, BUY, changes="hold") as shop:
+        await shop.release(POISONED, SELL)
+        looks = [(await shop.get(f"/api/changes/shop{query}"))["revision"] for query in ("", "?item=buy")]
+        await shop.post("/api/changes/shop/reject", items=["buy"])
+        for seen in looks:
+            await shop.refuse("/api/changes/shop/accept", 409, items=["buy"], revision=seen)
+        seen = (await shop.get("/api/changes/shop?item=buy"))["revision"]
+        await shop.post("/api/changes/shop/accept", items=["buy"], revision=seen)
+        assert shop.served() == {"buy": POISONED["description"]}
+
+
 async def _refused(shop: ShiftingGateway) -> dict[str, str]:
     (row,) = (await shop.get("/api/servers"))["servers"]
     return row.get("rejected", {})

@@ -87,7 +87,8 @@ class PinSet:
                 pins.pop(name, None)
             else:
                 pins[name] = digest
-            self._clear(kind, name, digest)
+            # That it was noticed is kept: whoever looked at it and at others may still decide about those.
+            self._forget_rejection(kind, name, digest)
         self.version = version or self.version
 
     def reject(self, kind: str, definitions: Iterable[tuple[str, str]]) -> None:
@@ -143,8 +144,7 @@ class PinSet:
             unchanged=members.get("unchanged", {}),
         )
 
-    def _clear(self, kind: str, name: str, digest: str) -> None:
-        self.noticed.get(kind, {}).pop(name, None)
+    def _forget_rejection(self, kind: str, name: str, digest: str) -> None:
         known = self.rejected.get(kind, {}).get(name, [])
         if digest in known:
             known.remove(digest)

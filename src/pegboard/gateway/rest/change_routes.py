@@ -62,7 +62,10 @@ def _server(fields: dict[str, Schema]) -> Schema:
         waits={"type": "integer", "description": "How much waits for a decision, or for a look."},
         approvedVersion=TEXT,
         version=TEXT,
-        revision={**TEXT, "description": "Another text whenever something else is to be decided."},
+        revision={
+            **TEXT,
+            "description": "Another text whenever the server says something else, or something is rejected.",
+        },
         items=list_of(item),
     )
 
@@ -71,7 +74,10 @@ _ROW, _FULL_ROW = _server(_ITEM_FIELDS), _server(_DETAIL_FIELDS)
 _DECIDED: Schema = {**_ROW, "properties": {"decided": list_of(TEXT), **_ROW["properties"]}}
 _CHOICE: dict[str, Schema] = {
     "items": {**list_of(TEXT), "description": "Ids; without them all."},
-    "revision": {**TEXT, "description": "What was looked at: if it is something else by now, nothing is decided."},
+    "revision": {
+        **TEXT,
+        "description": "What was looked at: if the server says something else by now, nothing is decided.",
+    },
 }
 
 
