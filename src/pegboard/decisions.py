@@ -93,10 +93,10 @@ class Decisions:
         policy = self._pins.policy(spec)
         # To compare long definitions takes its time.
         details = await asyncio.to_thread(
-            lambda: [_detail(name, policy, item, others, is_whole=at < _MOST_SHOWN) for at, item in enumerate(wanted)]
+            lambda: [_detail(spec, policy, item, others, is_whole=at < _MOST_SHOWN) for at, item in enumerate(wanted)]
         )
         # What is decided about alike is bound by itself alone, whatever the server says otherwise.
-        is_alike = all(item.change.waits and not (_hides(item) and not spec.allows_hidden_text) for item in wanted)
+        is_alike = all(item.change.waits and not _is_unacceptable(spec, item) for item in wanted)
         revision = _revision(wanted) if chosen and is_alike else self._revision_of_all(spec, items)
         return {**self._row(spec), "revision": revision, "items": details}
 
@@ -133,7 +133,7 @@ class Decisions:
     def _choose_acceptable(self, spec: ServerSpec, items: Sequence[_Item], chosen: Sequence[str]) -> list[_Item]:
         """What is approved: all that was not rejected before, or what is named. What hides text stays left out, and is
         no better as the approved one."""
-        hidden = [item for item in items if not spec.allows_hidden_text and _hides(item)]
+        hidden = [item for item in items if _is_unacceptable(spec, item)]
         wanted = [item for item in items if item not in hidden and (chosen or not item.change.is_rejected)]
         if hidden and (chosen or not wanted):
             names = ", ".join(item.change.id for item in hidden[:_NAMED])
@@ -276,6 +276,9 @@ def _brief(pins: Pins, spec: ServerSpec, item: _Item) -> dict[str, Any]:
     }
     if change.renamed_from:
         row["renamedFrom"] = change.renamed_from
+    # To look for it takes its time; where there is some, it is marked.
+    if row["marks"] and _is_unacceptable(spec, item):
+        row["hides"] = True
     if any(item.holders):
         row["principals"] = [holder for holder in item.holders if holder]
     return row
@@ -290,15 +293,18 @@ def _state(policy: ChangePolicy, item: _Item) -> str:
     return outcome_of(item.state, item.change, policy)
 
 
-def _hides(item: _Item) -> bool:
+def _is_unacceptable(spec: ServerSpec, item: _Item) -> bool:
+    """Whether nobody can approve it, because its words hide text."""
+    if spec.allows_hidden_text:
+        return False
     said = item.state.said.get(item.change.kind, {}).get(item.change.name)
     return said is not None and hiding_problem(said.definition) is not None
 
 
 def _detail(
-    server: str, policy: ChangePolicy, item: _Item, others: Mapping[str, tuple[str, Any]], *, is_whole: bool
+    spec: ServerSpec, policy: ChangePolicy, item: _Item, others: Mapping[str, tuple[str, Any]], *, is_whole: bool
 ) -> dict[str, Any]:
-    change, state = item.change, item.state
+    change, state, server = item.change, item.state, spec.name
     approved = state.definitions.get(change.approved)
     said = state.said.get(change.kind, {}).get(change.name)
     now = None if said is None else said.definition
@@ -315,6 +321,7 @@ def _detail(
         "version": change.version,
         "marks": [mark for mark in marks_of(state, change) if mark not in notes],
         **({"renamedFrom": change.renamed_from} if change.renamed_from else {}),
+        **({"hides": True} if _is_unacceptable(spec, item) else {}),
         "rejected": change.is_rejected,
         "notes": notes,
         "diff": diff_definitions(change.kind, change.name, approved, now) if is_whole else "",

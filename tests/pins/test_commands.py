@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 from collections.abc import Generator
 from pathlib import Path
@@ -17,6 +18,7 @@ from pins.shifting import ShiftingServer, tool
 TEXT = {"type": "string"}
 BUY = tool("buy", "Buys something.", what=TEXT)
 CHANGED = tool("buy", "Buys <IMPORTANT> \u05d0 \x1b[31mthings.", what=TEXT, more=TEXT)
+HIDING = tool("buy", "Buys something.\U000e0053\U000e0065", what=TEXT)
 SELL = tool("sell", "Sells something.")
 
 
@@ -101,6 +103,67 @@ def test_a_rejection_is_quiet(shop: Shop) -> None:
     (row,) = shop.data("changes")["servers"]
     assert (row["waits"], row["items"][0]["state"]) == (0, "rejected")
     assert shop.tools() == {"shop__buy": "Buys something."}
+
+
+@pytest.fixture
+def plain_shop(tmp_path: Path) -> Shop:
+    """Without a gateway, and without permission to hide text."""
+    shop = Shop(tmp_path)
+    write_config(shop.config, {"shop": shop.server.entry}, changes="hold")
+    shop.run("refresh")
+    return shop
+
+
+def printed(shown: str) -> list[list[str]]:
+    """The commands that decide which a text names."""
+    found = [shlex.split(line[line.index(" changes ") + 1 :]) for line in shown.splitlines() if "--revision" in line]
+    return [[word for word in words if word != "--config" and not word.endswith(".json")] for words in found]
+
+
+def test_what_show_prints_works(plain_shop: Shop) -> None:
+    """Of text that hides it says so, what was rejected and whatever could be an option is named, and what is gone is
+    not to be rejected."""
+    shop, odd = plain_shop, tool("--all", "Does all.")
+    shop.server.say(HIDING, SELL, odd)
+    shop.run("refresh")
+    listed = shop.run("changes")
+    assert "shop: 2 changes to approve; 1 cannot be approved: its words hide text: " in listed
+    assert [words[1:3] for words in printed(shop.run("changes", "show", "shop", "tool:--all"))] == [
+        ["accept", "shop"],
+        ["reject", "shop"],
+    ]
+    hidden = shop.run("changes", "show", "shop", "buy")
+    assert "buy cannot be approved: its words hide text" in hidden
+    assert [words[1] for words in printed(hidden)] == ["reject"]
+    (_, reject) = printed(shop.run("changes", "show", "shop", "tool:--all"))
+    assert reject[3] == "tool:--all"
+    assert "--all: rejected" in shop.run(*reject)
+    (accept, again, reject) = printed(shop.run("changes", "show", "shop"))
+    assert again[:4] == ["changes", "accept", "shop", "tool:--all"]
+    said = shop.run(*accept)
+    assert "sell: accepted" in said
+    assert "nothing else waits; 1 cannot be approved: its words hide text." in said
+    assert "1 change to approve" not in shop.run("changes")
+    assert "--all: accepted" in shop.run(*again)
+    assert "buy: rejected" in shop.run(*reject)
+    said = shop.run("changes", "accept", "shop", code=2)
+    assert "buy of server shop cannot be approved" in said
+
+
+def test_what_was_rejected_or_is_gone_has_its_own_command(plain_shop: Shop) -> None:
+    """It works as it is printed; without the name, what was rejected stays so, and that is said."""
+    shop = plain_shop
+    shop.server.say(tool("buy", "Buys everything.", what=TEXT))
+    shop.run("refresh")
+    shop.run("changes", "reject", "shop")
+    (accept,) = printed(shop.run("changes", "show", "shop"))
+    assert "Rejected, and to be approved by name alone: buy" in shop.run("changes", "accept", "shop")
+    assert "buy: accepted" in shop.run(*accept)
+    shop.server.say(SELL)
+    shop.run("refresh")
+    (gone,) = printed(shop.run("changes", "show", "shop", "buy"))
+    assert gone[1] == "accept"
+    assert "buy: accepted" in shop.run(*gone)
 
 
 def test_what_cannot_be_is_said(shop: Shop) -> None:

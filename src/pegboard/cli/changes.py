@@ -25,7 +25,8 @@ _Revision = Annotated[
     str | None, typer.Option(metavar="TEXT", help="What you looked at: if the server says something else by now, stop.")
 ]
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
-_LONGEST = 80
+_LONGEST, _MOST_NAMED = 80, 10
+_CANNOT, _HIDES = "cannot be approved", ("its words hide text", "their words hide text")
 _STATES = {
     "in use": "in use",
     "held": "old one in use",
@@ -162,8 +163,11 @@ def _show_servers(data: Mapping[str, Any], page: str) -> None:
     waiting = [row for row in data["servers"] if row["waits"]]
     for row in waiting:
         words = "to approve" if row["policy"] == "hold" else "to look at"
+        hidden = _count_hidden(row["items"])
+        told = [f"{_count(row['waits'] - hidden, 'change')} {words}"] if row["waits"] > hidden else []
+        told += [f"{hidden} {_CANNOT}: {_HIDES[hidden != 1]}"] if hidden else []
         command = with_program(f"pegboard changes show {row['server']}")
-        say(f"{row['server']}: {_count(row['waits'], 'change')} {words}: {command}", error=True)
+        say(f"{row['server']}: {'; '.join(told)}: {command}", error=True)
     if any(item["marks"] for row in data["servers"] for item in row["items"]):
         say("(!) wants a look: what a tool claims of itself, or how it is shown, is something else.", error=True)
     if page:
@@ -171,7 +175,6 @@ def _show_servers(data: Mapping[str, Any], page: str) -> None:
 
 
 def _show_details(data: Mapping[str, Any], tools: Sequence[str], page: str) -> None:
-    server = data["server"]
     if not data["items"]:
         say(_no_change(data))
         return
@@ -185,14 +188,54 @@ def _show_details(data: Mapping[str, Any], tools: Sequence[str], page: str) -> N
             say_wrapped(f"  note: {one_line(note, 300)}", indent="  ")
         _show_diff(item["diff"])
         say("")
+    _show_commands(data, tools)
+    if page:
+        say(f"In a browser: {page}", error=True)
+
+
+def _show_commands(data: Mapping[str, Any], tools: Sequence[str]) -> None:
+    """Those commands that can do something about what was shown."""
+    server, items = data["server"], data["items"]
+    hidden = [item for item in items if item.get("hides")]
     if data["policy"] == "locked":
         say(with_program(f"To approve all that {server} says now: pegboard lock {server}"), error=True)
     else:
-        what = " ".join([server, *map(shlex.quote, tools), "--revision", data["revision"]])
-        say(with_program(f"To approve this: pegboard changes accept {what}"), error=True)
-        say(with_program(f"To keep what was approved: pegboard changes reject {what}"), error=True)
-    if page:
-        say(f"In a browser: {page}", error=True)
+        new = [item for item in items if not item.get("hides") and not item["rejected"]]
+        again = [item for item in items if not item.get("hides") and item["rejected"]]
+        waiting = [item for item in items if not item["rejected"] and item["state"] != "gone"]
+        _show_command("To approve this", "accept", data, new, is_named=bool(tools))
+        _show_command("To approve what was rejected", "accept", data, again, is_named=True)
+        _show_command("To keep what was approved", "reject", data, waiting, is_named=bool(tools))
+    if hidden:
+        names = one_line(_join_names(hidden), 300)
+        say(f"{names} {_CANNOT}: {_HIDES[len(hidden) > 1]}", error=True)
+
+
+def _show_command(
+    what: str, verb: str, data: Mapping[str, Any], items: Sequence[Mapping[str, Any]], *, is_named: bool
+) -> None:
+    if not items:
+        return
+    names = [shlex.quote(_name_for_command(item)) for item in items] if is_named else []
+    if len(names) > _MOST_NAMED:
+        names = ["NAME..."]
+    words = ["pegboard changes", verb, data["server"], *names, "--revision", data["revision"]]
+    say(with_program(f"{what}: {' '.join(words)}"), error=True)
+
+
+def _name_for_command(item: Mapping[str, Any]) -> str:
+    """The server chose it: it is to be no option."""
+    return f"{item['kind']}:{item['name']}" if item["id"].startswith("-") else str(item["id"])
+
+
+def _join_names(items: Sequence[Mapping[str, Any]]) -> str:
+    rest = len(items) - _MOST_NAMED
+    return ", ".join(str(item["id"]) for item in items[:_MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _count_hidden(items: Sequence[Mapping[str, Any]]) -> int:
+    """How much of what waits nobody can approve."""
+    return len({item["id"] for item in items if item.get("hides") and item["state"] != "rejected"})
 
 
 def _show_diff(diff: str) -> None:
@@ -213,13 +256,18 @@ def _show_decided(data: Mapping[str, Any], verb: str) -> None:
         return
     for name in data["decided"]:
         say(f"{one_line(name, _LONGEST)}: {done}")
-    left = f"{data['waits']} still to be decided" if data["waits"] else "nothing else waits"
+    hidden = _count_hidden(data["items"])
+    left = f"{data['waits'] - hidden} still to be decided" if data["waits"] > hidden else "nothing else waits"
+    left += f"; {hidden} {_CANNOT}: {_HIDES[hidden != 1]}" if hidden else ""
     say(f"{data['server']}: {left}.", error=True)
 
 
 def _no_change(data: Mapping[str, Any]) -> str:
     if data["policy"] == "follow":
         return f'{data["server"]} is followed ("changes"): nothing is compared, and all that it says is in use.'
+    if rejected := [item for item in data["items"] if item["state"] == "rejected"]:
+        names = one_line(_join_names(rejected), 300)
+        return f"Nothing of {data['server']} waits for a decision. Rejected, and to be approved by name alone: {names}"
     if data["items"]:
         return f"Nothing of {data['server']} waits for a decision."
     return f"{data['server']} says nothing else than what is approved."

@@ -43,6 +43,7 @@ _ITEM_FIELDS: dict[str, Schema] = {
     "version": {**TEXT, "description": "The server's version when this was noticed."},
     "marks": {**list_of(TEXT), "description": "Why it wants a look."},
     "renamedFrom": {**TEXT, "description": "What it seems to have been called before."},
+    "hides": {"type": "boolean", "description": "Whether its words hide text, so that nobody can approve it."},
     "principals": {**list_of(TEXT), "description": "Whose own sign-ins are shown it, where that is not everybody."},
 }
 _DETAIL_FIELDS: dict[str, Schema] = {
