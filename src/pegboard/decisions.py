@@ -36,6 +36,8 @@ _MOST_SHOWN = 200
 _NAMED = 20
 # 128 bits: a server that writes definitions for it finds no two with the same.
 _REVISION_DIGITS = 32
+# What is pinned, by the lists in which it stands.
+_LISTS = {"prompt": "prompts", "template": "templates", "instructions": "instructions"}
 _NOT_SERVED = frozenset({"withheld", "left out"})
 
 
@@ -162,7 +164,24 @@ class Decisions:
 
     def _write_lock(self, specs: Iterable[ServerSpec]) -> dict[str, Any]:
         servers = {spec.name: self._lockable(spec) for spec in specs}
-        return lock_document({name: kinds for name, kinds in servers.items() if any(kinds.values())})
+        hiding = {spec.name: self._take_out_hidden(spec, servers[spec.name]) for spec in specs}
+        return {
+            **lock_document({name: kinds for name, kinds in servers.items() if any(kinds.values()) or hiding[name]}),
+            "hiding": {name: kinds for name, kinds in hiding.items() if kinds},
+        }
+
+    def _take_out_hidden(self, spec: ServerSpec, kinds: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
+        """The names, by kind, of what hides text; it is in none of them any more."""
+        # All but tools is left out before it is compared.
+        refused = self._discovery.reviews.refused.get(spec.name, {})
+        hidden = {kind: list(refused[listed]) for kind, listed in _LISTS.items() if refused.get(listed)}
+        for kind, items in kinds.items() if not spec.allows_hidden_text else ():
+            names = [name for name, definition in items.items() if hiding_problem(definition) is not None]
+            for name in names:
+                del items[name]
+            if names:
+                hidden.setdefault(kind, []).extend(names)
+        return hidden
 
     def _lockable(self, spec: ServerSpec) -> dict[str, dict[str, Any]]:
         state, holds = self._pins.state(spec), self._pins.policy(spec) == "hold"
@@ -178,11 +197,7 @@ class Decisions:
                         said[change.name] = before
                     else:
                         said.pop(change.name, None)
-            found[kind] = {
-                name: definition
-                for name, definition in said.items()
-                if spec.allows_hidden_text or hiding_problem(definition) is None
-            }
+            found[kind] = said
         return found
 
     def _specs(self) -> list[tuple[str, ServerSpec]]:

@@ -236,3 +236,25 @@ def test_a_part_of_a_lock_file_is_written_anew(tmp_path: Path) -> None:
     said = shop.run("lock", "shop")
     assert "shop: tool buy changed" in said
     assert "other" not in said
+
+
+@pytest.mark.scenario("changes: A lock file is the only truth")
+def test_a_lock_keeps_what_hides_text_now(plain_shop: Shop) -> None:
+    """The definition that is in use stays in the file, and so in use; a new one that hides is named."""
+    shop = plain_shop
+    said = {"prompts": [{"name": "go", "description": "Goes."}]}
+    shop.server.say(BUY, **said)
+    shop.run("refresh")
+    shop.run("changes", "accept", "shop")
+    shop.run("lock")
+    write_config(shop.config, {"shop": shop.server.entry}, changes="locked")
+    said = {"prompts": [{"name": "go", "description": "Goes.\u200b"}]}
+    shop.server.say(HIDING, SELL, tool("trap", "A trap.\u200b"), **said)
+    shop.run("refresh")
+    told = shop.run("lock")
+    assert "tool buy hides text now: kept as it was in the file" in told
+    assert "prompt go hides text now: kept as it was in the file" in told
+    assert "tool trap hides text now: it is not in the file" in told
+    assert "tool sell is new" in told
+    assert "gone" not in told
+    assert shop.tools() == {"shop__buy": BUY["description"], "shop__sell": SELL["description"]}

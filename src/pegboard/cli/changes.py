@@ -282,6 +282,8 @@ def _show_lock(data: Mapping[str, Any]) -> None:
     say(f"{data['file']}: {' of '.join(counts)}.")
     for line in data["changes"]:
         say(f"  {one_line(line, 200)}")
+    for line in data["hidden"]:
+        say(one_line(line, 200), error=True)
     for name in data["unseen"]:
         words = f"{name} is not in it: nothing is known of its definitions yet. First: pegboard refresh {name}"
         say(with_program(words), error=True)

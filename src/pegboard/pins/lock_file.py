@@ -88,9 +88,10 @@ class LockWriteError(Exception):
 
 def write_lock(config: Path, document: dict[str, Any], *, is_partial: bool) -> dict[str, Any]:
     """Put a document in place of the lock file beside a config, in one step. Where it is about some servers alone,
-    those of others stay. What that changes, in words."""
+    those of others stay; so does what hides text now (`hiding`). What that changes, in words."""
     path = lock_path(config)
     before = read_lock(path)
+    document, hidden = _keep_hidden(document, before)
     if is_partial:
         if before.problem and path.exists():
             raise LockWriteError(f"{before.problem}: run `pegboard lock` without names to write all of it anew")
@@ -114,7 +115,29 @@ def write_lock(config: Path, document: dict[str, Any], *, is_partial: bool) -> d
     count = sum(len(items) for kinds in after.servers.values() for items in kinds.values())
     # Of a file that was not there all is new.
     changes = [] if before.problem else list(_compare(before, after))
-    return {"file": str(path), "servers": len(after.servers), "definitions": count, "changes": changes}
+    return {
+        "file": str(path),
+        "servers": len(after.servers),
+        "definitions": count,
+        "changes": changes,
+        "hidden": hidden,
+    }
+
+
+def _keep_hidden(document: Mapping[str, Any], before: LockFile) -> tuple[dict[str, Any], list[str]]:
+    """A document with what the file has of definitions that hide text now, for these are in use; and what that is."""
+    servers, said = {**document["servers"]}, list[str]()
+    for server, kinds in document.get("hiding", {}).items():
+        for kind, names in kinds.items():
+            known = before.items(server, kind)
+            kept = {name: known[name].definition for name in names if name in known}
+            packed = [*servers[server].get(kind, ()), *(_pack(kind, item) for item in kept.values())]
+            packed.sort(key=lambda item: item["definition"][KINDS[kind]])
+            servers[server] = {**servers[server], kind: packed}
+            for name in names:
+                done = "kept as it was in the file" if name in kept else "it is not in the file"
+                said.append(f"{server}: {kind} {name} hides text now: {done}")
+    return {"format": document["format"], "servers": servers}, said
 
 
 def _find_unwritable(document: Mapping[str, Any]) -> str:
