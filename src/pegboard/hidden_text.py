@@ -93,7 +93,9 @@ def find_hidden(text: str, *, one_line: bool = False) -> tuple[int, str] | None:
 
 def reveal(text: str) -> str:
     r"""The text with `\u{…}` for each character that a person would not see, but for line ends and tabs."""
-    text = _SUSPECT.sub(lambda match: match[0] if match[0] in _LINE else _escape(match), text)
+    text = _SUSPECT.sub(
+        lambda match: match[0] if _is_line_end_or_tab(match.string, match.start()) else _escape(match), text
+    )
     return _BLANKS.sub(_escape, text)
 
 
@@ -139,11 +141,16 @@ def _explain(text: str, at: int, *, one_line: bool) -> str | None:
     """What a suspect character is; `None` where it has a reason to be there."""
     character = text[at]
     if character < "\xa0":
-        return None if character in _LINE and not one_line else "a control character"
+        return None if not one_line and _is_line_end_or_tab(text, at) else "a control character"
     if character in _SEPARATORS:
         return "a line separator" if one_line else None
     has_reason, what = _judge(text, at, one_line=one_line)
     return None if has_reason else what
+
+
+def _is_line_end_or_tab(text: str, at: int) -> bool:
+    """A carriage return alone is none: in a terminal what follows stands in place of what came before."""
+    return text[at] in _LINE and (text[at] != "\r" or text.startswith("\n", at + 1))
 
 
 def _judge(text: str, at: int, *, one_line: bool) -> tuple[bool, str]:

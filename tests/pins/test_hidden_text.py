@@ -28,6 +28,7 @@ HARMLESS = {
     "Braille": "\u2801\u2800\u2802",
     "hieroglyphs": "\U00013000\U00013430\U00013001",
     "many emoji": "✔\ufe0f" * 40,
+    "lines of Windows": "a\r\n\r\nb\r\n",
     "accents": "naïve café — “quoted” … ½ ≤ 3",
 }
 HIDDEN = {
@@ -38,6 +39,8 @@ HIDDEN = {
     "a mark where nothing is written from right to left": "a\u200fb",
     "marks in a row": "\u200f\u200f\u200fab",
     "an escape sequence": "\x1b[8mhidden\x1b[0m",
+    "a text in place of another": "Deletes everything.\rReads a file.     ",
+    "two carriage returns": "a\r\r\nb",
     "a C1 control": "a\x9b31mb",
     "a NUL": "a\0b",
     "DEL": "a\x7fb",
