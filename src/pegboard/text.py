@@ -7,6 +7,11 @@ from collections.abc import Iterable
 ELLIPSIS = "…"
 
 
+def count(number: int, what: str) -> str:
+    """So many of a thing, in words."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def truncate(text: str, length: int) -> str:
     """The text, or as much of it as fits with an ellipsis into this length."""
     return text if len(text) <= length else text[: length - 1].rstrip() + ELLIPSIS

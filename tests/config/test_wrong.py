@@ -198,7 +198,8 @@ _HUGE = "1" + "0" * 5000
         ("mcpServers.git.type", '"htpp"', "must be one of stdio, http, streamable-http, "),
         ("mcpServers.git.type", '["http"]', "must be one of stdio, http, "),
         ("mcpServers.git.instance", '"own"', 'must be one of shared, session, found "own"'),
-        ("mcpServers.git.instance", "true", "must be one of shared, session, found true or false"),
+        ("pegboard.results.cap", "5", "must be between 200 and 100000000, or 0, found 5"),
+        ("mcpServers.git.instance", "true", "must be one of shared, session, found true"),
         ("pegboard.expose", '"some"', 'must be one of auto, all, search, found "some"'),
         ("pegboard.expose", "1", "must be one of auto, all, search, found 1"),
         ("pegboard.toolsets", '["memory", "notes"]', 'names "notes", which is not a toolset: use discovery, memory, '),
@@ -259,7 +260,7 @@ def test_a_value_that_means_nothing(tmp_path: Path, path: str, value: str, reaso
     [
         ({}, "an object"),
         ([], "a list"),
-        (False, "true or false"),
+        (False, "false"),
         ("soon", '"soon"'),
         ("x" * 40, '"' + "x" * 40 + '"'),
         ("x" * 41, "a text"),

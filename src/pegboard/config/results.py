@@ -44,7 +44,7 @@ def _read_cap(node: ConfigNode) -> int:
         return 0
     if isinstance(node.value, str):
         raise node.mismatch(f'a number of characters from {LEAST_CAP} on, or 0 or "off"')
-    return node.whole_number(LEAST_CAP, MOST_CAP)
+    return node.whole_number(LEAST_CAP, MOST_CAP, besides=", or 0")
 
 
 def _refuse_unknown(node: ConfigNode, keys: tuple[str, ...]) -> None:

@@ -15,7 +15,7 @@ from pegboard.text import json_path
 
 # What stands there, or below, may be secret: it is not repeated.
 _SECRET_PLACES = frozenset({"args", "env", "headers", "url", "storage"}) | ALL_ALIASES
-_KINDS = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+_KINDS = {dict: "an object", list: "a list", str: "a text", type(None): "null"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +95,12 @@ class ConfigNode:
             raise self.wrong(f"must be a positive number of seconds, found {self._describe_value()}")
         return float(self.value)
 
-    def whole_number(self, low: int, high: int) -> int:
-        """The value as a whole number within bounds."""
+    def whole_number(self, low: int, high: int, *, besides: str = "") -> int:
+        """The value as a whole number within bounds; `besides` are words for what else it may be."""
         if isinstance(self.value, bool) or not isinstance(self.value, int):
             raise self.mismatch("a whole number")
         if not low <= self.value <= high:
-            raise self.wrong(f"must be between {low} and {high}, found {self._describe_value()}")
+            raise self.wrong(f"must be between {low} and {high}{besides}, found {self._describe_value()}")
         return self.value
 
     def texts(self) -> tuple[str, ...]:
@@ -138,9 +138,11 @@ class ConfigNode:
 
 
 def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
     if isinstance(value, str):
         return f'"{value}"' if len(value) <= 40 else "a text"
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if isinstance(value, (int, float)):
         return digits if len(digits := _digits(value)) <= 40 else "a very long number"
     return _KINDS.get(cast("type[Any]", type(value)), "something else")
 

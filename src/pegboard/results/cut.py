@@ -9,6 +9,7 @@ from typing import Any
 from pegboard import exactjson
 from pegboard.exactjson import as_list, as_object
 from pegboard.results.path import Step
+from pegboard.text import count
 
 _HEAD = 7, 10
 # A cut goes back to the end of a line, or of a word, if that costs no more than this part of the room.
@@ -144,7 +145,7 @@ class _Trimmer:
         if not (inner := as_list(value)):
             return value
         if levels <= 0:
-            return f"[… {len(inner):,} items]"
+            return f"[… {count(len(inner), 'item')}]"
         most = self._items + (len(inner) == self._items + 1)
         kept = [self.trim(item, levels - 1, (*path, number)) for number, item in enumerate(inner[:most])]
         if len(kept) == len(inner):
@@ -154,11 +155,11 @@ class _Trimmer:
 
     def _trim_members(self, members: dict[str, Any], levels: int, path: tuple[Step, ...]) -> Iterator[tuple[str, Any]]:
         if levels <= 0 and members:
-            yield "…", f"{len(members):,} members"
+            yield "…", count(len(members), "member")
             return
         for number, (key, item) in enumerate(members.items()):
             if number == self._items:
-                yield "…", f"{len(members) - number:,} more members"
+                yield "…", count(len(members) - number, "more member")
                 return
             shown = key if len(key) <= self._strings + 100 else f"{key[: self._strings]}… ({len(key):,} characters)"
             self._take(len(shown) + 3)
