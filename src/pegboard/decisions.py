@@ -71,14 +71,19 @@ class Decisions:
         """How much of a server waits for a decision or for a look, how much of that no client has, and how much wants
         a look first; nothing where nothing waits."""
         server = self._servers.by_name.get(name)
-        items = [] if server is None else [item for item in self._items(server.spec) if item.change.waits]
-        if server is None or not items:
+        items = [] if server is None else self._items(server.spec)
+        if server is None or not any(item.change.waits for item in items):
             return {}
         policy = self._pins.policy(server.spec)
         ids: dict[str, set[str]] = {"waits": set(), "withheld": set(), "wantsLook": set()}
         for item in items:
+            is_served = outcome_of(item.state, item.change, policy) not in _NOT_SERVED
+            if item.change.is_rejected and not is_served:
+                ids.setdefault("rejected", set()).add(item.change.long_id)
+            if not item.change.waits:
+                continue
             ids["waits"].add(item.change.long_id)
-            if outcome_of(item.state, item.change, policy) in _NOT_SERVED:
+            if not is_served:
                 ids["withheld"].add(item.change.long_id)
             if marks_of(item.state, item.change):
                 ids["wantsLook"].add(item.change.long_id)
@@ -91,7 +96,7 @@ class Decisions:
             await self._pins.load_approved(spec, holder)
         items = self._items(spec)
         wanted = self._choose(spec, items, chosen) if chosen else items
-        others = self._tools_of_others(name)
+        others, edited = self._tools_of_others(name), self._pins.lock_file.edited
         policy = self._pins.policy(spec)
         # To compare long definitions takes its time.
         details = await asyncio.to_thread(
@@ -100,6 +105,9 @@ class Decisions:
         # What is decided about alike is bound by itself alone, whatever the server says otherwise.
         is_alike = all(item.change.waits and not _is_unacceptable(spec, item) for item in wanted)
         revision = _revision(wanted) if chosen and is_alike else self._revision_of_all(spec, items)
+        for item, detail in zip(wanted, details, strict=True) if policy == "locked" else ():
+            if (name, item.change.kind, item.change.name) in edited:
+                detail["notes"].insert(0, f"its entry in {LOCK_NAME} does not count: its digest does not fit it")
         return {**self._row(spec), "revision": revision, "items": details}
 
     async def decide(self, name: str, chosen: Sequence[str], revision: str | None, *, accept: bool) -> dict[str, Any]:
@@ -139,7 +147,7 @@ class Decisions:
         wanted = [item for item in items if item not in hidden and (chosen or not item.change.is_rejected)]
         if hidden and (chosen or not wanted):
             names = ", ".join(item.change.id for item in hidden[:_NAMED])
-            reason = f"{names} of server {spec.name} cannot be approved, and is left out: its words hide text"
+            reason = f"{names} of server {spec.name} cannot be approved: its words hide text"
             raise Conflict(f'{reason}. The server\'s author has to fix it; "unicode": "allow" in its entry allows it')
         return wanted
 
@@ -221,8 +229,8 @@ class Decisions:
         return list(found.values())
 
     def _revision_of_all(self, spec: ServerSpec, items: Iterable[_Item]) -> str:
-        """Of all that differs, and of what differed and is approved by now: a decision about one does not make a look at
-        the others void."""
+        """Of all that differs, and of what differed and is approved by now: a decision about one does not make a look
+        at the others void."""
         noticed = [
             [f"{kind}:{name}", notice.digest]
             for state in self._pins.states(spec).values()
@@ -265,8 +273,14 @@ class Decisions:
             "approvedVersion": shared.pins.version,
             "version": shared.version,
             "revision": self._revision_of_all(spec, items),
+            "seen": any(state.pins.approved for state in states.values()),
+            "leftOut": self._count_left_out(spec.name),
             "items": [_brief(self._pins, spec, item) for item in items],
         }
+
+    def _count_left_out(self, name: str) -> int:
+        known = self._registry.server(name)
+        return len(self._discovery.reviews.list_refused(name)) + (0 if known is None else len(known.rejected))
 
     def _tools_of_others(self, name: str) -> dict[str, tuple[str, Any]]:
         return {
@@ -288,6 +302,7 @@ def _brief(pins: Pins, spec: ServerSpec, item: _Item) -> dict[str, Any]:
         "since": moment,
         "version": change.version,
         "marks": marks_of(item.state, change),
+        **_clients_have(pins.policy(spec), item),
     }
     if change.renamed_from:
         row["renamedFrom"] = change.renamed_from
@@ -306,6 +321,12 @@ def _state(policy: ChangePolicy, item: _Item) -> str:
     if item.change.is_rejected:
         return "rejected"
     return outcome_of(item.state, item.change, policy)
+
+
+def _clients_have(policy: ChangePolicy, item: _Item) -> dict[str, str]:
+    """What clients have in place of what was rejected, which the state does not say."""
+    outcome = outcome_of(item.state, item.change, policy)
+    return {"served": outcome} if item.change.is_rejected and item.change.said != GONE else {}
 
 
 def _is_unacceptable(spec: ServerSpec, item: _Item) -> bool:
@@ -335,6 +356,7 @@ def _detail(
         "since": datetime.fromtimestamp(change.at, UTC).isoformat(timespec="seconds"),
         "version": change.version,
         "marks": [mark for mark in marks_of(state, change) if mark not in notes],
+        **_clients_have(policy, item),
         **({"renamedFrom": change.renamed_from} if change.renamed_from else {}),
         **({"hides": True} if _is_unacceptable(spec, item) else {}),
         "rejected": change.is_rejected,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -50,7 +51,7 @@ _JOINING = (
 _UNSPACED = ((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x1950, 0x1AAF), (0xA9E0, 0xAA7F))
 # How many variants of ideographs and symbols a definition may have: names have one or two, a hidden text has hundreds.
 _MOST_VARIANTS = 8
-_LONGEST_PLACE = 300
+_LONGEST_PLACE, _LONGEST_SPELT = 300, 120
 
 
 def may_hide(text: bytes) -> bool:
@@ -73,6 +74,24 @@ def explain_hidden_text(value: Any) -> str | None:
             at, what = found
             return f"{_write_place(place)} has hidden text: {what} (U+{ord(text[at]):04X}) at character {at + 1}"
     return None
+
+
+def describe_hidden_text(value: Any) -> str:
+    """The kinds of hidden text in a definition, and what its tag characters spell: each is a letter in disguise."""
+    kinds: Counter[str] = Counter()
+    letters: list[str] = []
+    for text, _, is_name in _texts(value):
+        for match in _SUSPECT.finditer(text):
+            if (what := _explain(text, match.start(), one_line=is_name)) is not None:
+                kinds[what.removeprefix("a ")] += 1
+                letters += _letter_of_tag(match[0])
+    spelt = truncate("".join(letters).strip(), _LONGEST_SPELT)
+    found = ", ".join(f"{what} ({count})" for what, count in kinds.items())
+    return "; ".join([*([f"in all: {found}"] if found else ()), *([f'it spells: "{spelt}"'] if spelt else ())])
+
+
+def _letter_of_tag(character: str) -> str:
+    return chr(ord(character) - 0xE0000) if "\U000e0020" <= character <= "\U000e007e" else ""
 
 
 def find_hidden(text: str, *, one_line: bool = False) -> tuple[int, str] | None:

@@ -100,6 +100,7 @@ def test_a_rejection_is_quiet(shop: Shop) -> None:
     shop.server.say(CHANGED)
     shop.run("refresh")
     assert "buy: rejected" in shop.run("changes", "reject", "shop")
+    assert "rejected, old one in use" in shop.run("changes", "show", "shop")
     (row,) = shop.data("changes")["servers"]
     assert (row["waits"], row["items"][0]["state"]) == (0, "rejected")
     assert shop.tools() == {"shop__buy": "Buys something."}
@@ -148,6 +149,18 @@ def test_what_show_prints_works(plain_shop: Shop) -> None:
     assert "buy: rejected" in shop.run(*reject)
     said = shop.run("changes", "accept", "shop", code=2)
     assert "buy of server shop cannot be approved" in said
+
+
+def test_each_reason_to_show_nothing_has_its_sentence(tmp_path: Path) -> None:
+    """A server that was never seen, one of which text hides, and one that is followed."""
+    shop = Shop(tmp_path)
+    shop.server.say(HIDING)
+    write_config(shop.config, {"shop": shop.server.entry, "none": {"command": "no-such-program"}}, changes="hold")
+    shop.run("refresh", "shop")
+    assert "Nothing is known yet of the definitions of none" in shop.run("changes", "show", "none")
+    assert "nothing else than what is approved; 1 left out: " in shop.run("changes", "show", "shop")
+    write_config(shop.config, {"shop": shop.server.entry}, changes="follow")
+    assert "shop is followed" in shop.run("changes", "show", "shop")
 
 
 def test_what_was_rejected_or_is_gone_has_its_own_command(plain_shop: Shop) -> None:
@@ -217,6 +230,8 @@ def test_a_lock_file_that_cannot_be_used_approves_nothing(tmp_path: Path) -> Non
         else:
             file.write_text(bad)
         assert shop.tools() == {}, bad
+        if bad is not None and "Sells" in bad:
+            assert "its digest does not fit it" in shop.run("changes", "show", "shop")
         if bad in (None, "{"):
             assert "locked servers have no tools" in shop.run("doctor", code=4)
 

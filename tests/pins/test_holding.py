@@ -115,6 +115,8 @@ async def test_what_was_rejected_is_quiet_and_never_served(tmp_path: Path, polic
         assert shop.served() == {"buy": "Buys something."}
         assert await shop.waiting() == ["buy changed rejected"]
         assert shop.gateway.board.decisions.count("shop") == {}
+        (row,) = (await shop.get("/api/changes"))["servers"]
+        assert row["items"][0]["served"] == "held"
         for said in (BUY, POISONED):
             await shop.release(said)
             assert shop.served() == {"buy": "Buys something."}
@@ -346,7 +348,7 @@ async def test_a_look_binds_a_decision(tmp_path: Path) -> None:
 
 @pytest.mark.scenario("changes: A look binds a decision")
 async def test_ones_own_decisions_do_not_make_a_look_void(tmp_path: Path) -> None:
-    """Who looked at all may reject one and accept the rest, or accept one after the other; so may who looked at each."""
+    """Who looked at all may reject one and accept the rest, or accept one by one; so may who looked at each."""
     new = [tool(f"tool_{number}") for number in range(4)]
     async with open_shop(tmp_path, BUY, SELL, changes="hold") as shop:
         await shop.release(BUY, *new)
@@ -389,6 +391,17 @@ async def test_a_look_does_not_overrule_a_later_rejection(tmp_path: Path) -> Non
         seen = (await shop.get("/api/changes/shop?item=buy"))["revision"]
         await shop.post("/api/changes/shop/accept", items=["buy"], revision=seen)
         assert shop.served() == {"buy": POISONED["description"]}
+
+
+async def test_what_is_rejected_and_withheld_is_counted(tmp_path: Path) -> None:
+    """It waits for nobody, and no client has it."""
+    async with open_shop(tmp_path, BUY, changes="hold") as shop:
+        await shop.release(NARROWED, SELL)
+        await shop.post("/api/changes/shop/reject", items=["buy"])
+        count = {"policy": "hold", "waits": 1, "withheld": 1, "wantsLook": 0, "rejected": 1}
+        assert shop.gateway.board.decisions.count("shop") == count
+        (row,) = (await shop.get("/api/changes/shop?item=buy"))["items"]
+        assert (row["state"], row["served"]) == ("rejected", "withheld")
 
 
 async def _refused(shop: ShiftingGateway) -> dict[str, str]:

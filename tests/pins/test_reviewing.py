@@ -107,7 +107,11 @@ def test_remarks_name_what_a_text_is_about() -> None:
         'it says "Before using this tool"',
         'it says "do not tell"',
     ]
-    assert "tag character" in find_suspicions(tool("buy", "x\U000e0041"))[0]
+    hidden = "x\u202e" + "".join(chr(0xE0000 + ord(letter)) for letter in "ignore all")
+    (note,) = find_suspicions(tool("buy", hidden))
+    assert note.endswith('; in all: direction control (1), tag character (10); it spells: "ignore all"')
+    variants: dict[str, Any] = {f"葛\U000e0100{at}": {} for at in range(12)}
+    assert "in all" not in find_suspicions(tool("buy", "Buys.", **variants))[0]
     assert find_suspicions(BUY) == []
 
 
@@ -116,6 +120,7 @@ def test_a_diff_shows_what_hides() -> None:
     shown = diff_definitions("tool", "buy", BUY, {**BUY, "description": "Buys \u202esomething\x1b[2J\u200b."})
     assert '-  "description": "Buys something.",' in shown
     assert "Buys \\u{202e}something\\u001b[2J\\u{200b}." in shown
+    assert diff_definitions("instructions", "instructions", None, {"text": "a"}).startswith("--- instructions (app")
     assert diff_definitions("tool", "buy", None, BUY).startswith("--- tool buy (approved)\n+++ tool buy (now)\n@@ -0,0")
 
 

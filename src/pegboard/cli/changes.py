@@ -32,7 +32,6 @@ _STATES = {
     "held": "old one in use",
     "withheld": "withheld",
     "left out": "left out",
-    "rejected": "rejected",
     "gone": "gone",
 }
 
@@ -157,7 +156,7 @@ def _show_servers(data: Mapping[str, Any], page: str) -> None:
             renamed = item.get("renamedFrom")
             change = f"new, was {renamed}" if renamed else item["change"]
             mark = " (!)" if item["marks"] else ""
-            cells = (one_line(f"{item['id']}{mark}", _LONGEST), one_line(change, _LONGEST), _STATES[item["state"]])
+            cells = (one_line(f"{item['id']}{mark}", _LONGEST), one_line(change, _LONGEST), _word_state(item))
             table.add(row["server"], *cells, ago(item["since"]), one_line(item["version"], _LONGEST))
     table.show()
     waiting = [row for row in data["servers"] if row["waits"]]
@@ -174,12 +173,17 @@ def _show_servers(data: Mapping[str, Any], page: str) -> None:
         say(f"In a browser: {page}", error=True)
 
 
+def _word_state(item: Mapping[str, Any]) -> str:
+    served = f", {_STATES[item['served']]}" if "served" in item else ""
+    return "rejected" + served if item["state"] == "rejected" else _STATES[item["state"]]
+
+
 def _show_details(data: Mapping[str, Any], tools: Sequence[str], page: str) -> None:
     if not data["items"]:
         say(_no_change(data))
         return
     for item in data["items"]:
-        state = "" if item["state"] == "gone" else f", {_STATES[item['state']]}"
+        state = "" if item["state"] == "gone" else f", {_word_state(item)}"
         renamed = f", was {item['renamedFrom']}" if "renamedFrom" in item else ""
         kind = "" if item["kind"] == item["name"] else f"{item['kind']} "
         head = f"{kind}{item['name']}: {item['change']}{renamed}{state}, {ago(item['since'])}"
@@ -270,7 +274,11 @@ def _no_change(data: Mapping[str, Any]) -> str:
         return f"Nothing of {data['server']} waits for a decision. Rejected, and to be approved by name alone: {names}"
     if data["items"]:
         return f"Nothing of {data['server']} waits for a decision."
-    return f"{data['server']} says nothing else than what is approved."
+    if not data["seen"]:
+        words = f"Nothing is known yet of the definitions of {data['server']}: pegboard refresh {data['server']}"
+        return with_program(words)
+    left_out = with_program(f"; {data['leftOut']} left out: pegboard doctor") if data["leftOut"] else "."
+    return f"{data['server']} says nothing else than what is approved{left_out}"
 
 
 def _count(count: int, what: str) -> str:

@@ -280,6 +280,7 @@ def _report_changed(about: str, name: str, changed: Mapping[str, Any]) -> Doctor
         if withheld
         else "in use" + ("" if changed["policy"] == "tell" else " as approved before")
     )
+    have += f", {changed['rejected']} rejected and withheld" if changed.get("rejected") else ""
     look = f"; {changed['wantsLook']} to look at first" if changed["wantsLook"] else ""
     is_fine = changed["policy"] == "tell" and not withheld and not changed["wantsLook"]
     return DoctorFinding(about, "ok" if is_fine else "warning", f"{said}: {have}{look}", advice)

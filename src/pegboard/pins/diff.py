@@ -21,7 +21,7 @@ _CONTEXT = 3
 def diff_definitions(kind: str, name: str, approved: Any, said: Any) -> str:
     """A unified diff; one side is empty where something is new, or gone."""
     before, after = (_lines(kind, definition) for definition in (approved, said))
-    title = reveal(f"{kind} {name}").replace("\n", " ")
+    title = reveal(kind if kind == name else f"{kind} {name}").replace("\n", " ")
     names = f"{title} (approved)", f"{title} (now)"
     if max(len(before), len(after)) > _MOST_COMPARED:
         return "\n".join(["--- " + names[0], "+++ " + names[1], *_cut([f"+{line}" for line in after])])

@@ -33,6 +33,8 @@ class LockFile:
     servers: Mapping[str, Mapping[str, Mapping[str, LockedItem]]] = field(
         default_factory=dict[str, "dict[str, dict[str, LockedItem]]"], compare=False
     )
+    # Server, kind and name of each entry whose digest is not its own.
+    edited: frozenset[tuple[str, str, str]] = frozenset()
     problem: str = ""
     # Of the whole file.
     digest: str = ""
@@ -67,8 +69,9 @@ def read_lock(path: Path) -> LockFile:
         return LockFile(problem=f"{path} cannot be read: {exc}")
     if document.get("format") != FORMAT:
         return LockFile(problem=f"{path} has another format than {FORMAT}: `pegboard lock` writes it anew")
-    servers = _read_servers(exactjson.as_object(document.get("servers")) or {})
-    return LockFile(servers, digest=hashlib.sha256(content).hexdigest())
+    edited: set[tuple[str, str, str]] = set()
+    servers = _read_servers(exactjson.as_object(document.get("servers")) or {}, edited)
+    return LockFile(servers, frozenset(edited), digest=hashlib.sha256(content).hexdigest())
 
 
 def lock_document(servers: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, Any]:
@@ -170,16 +173,18 @@ def _pack(kind: str, definition: Any) -> dict[str, Any]:
     return {"digest": digest_of_definition(definition, has_hints=kind == "tool"), "definition": definition}
 
 
-def _read_servers(given: Mapping[str, Any]) -> dict[str, dict[str, dict[str, LockedItem]]]:
+def _read_servers(
+    given: Mapping[str, Any], edited: set[tuple[str, str, str]]
+) -> dict[str, dict[str, dict[str, LockedItem]]]:
     return {
-        server: {kind: _read_kind(kind, kinds.get(kind)) for kind in KINDS}
+        server: {kind: _read_kind(server, kind, kinds.get(kind), edited) for kind in KINDS}
         for server, said in given.items()
         if (kinds := exactjson.as_object(said)) is not None
     }
 
 
-def _read_kind(kind: str, given: Any) -> dict[str, LockedItem]:
-    """Definitions by name. One whose digest is not its own was edited by hand, and is left out."""
+def _read_kind(server: str, kind: str, given: Any, edited: set[tuple[str, str, str]]) -> dict[str, LockedItem]:
+    """Definitions by name. One whose digest is not its own was edited by hand, and is left out, and named."""
     found: dict[str, LockedItem] = {}
     for packed in map(exactjson.as_object, exactjson.as_list(given) or ()):
         definition = exactjson.as_object((packed or {}).get("definition"))
@@ -189,4 +194,6 @@ def _read_kind(kind: str, given: Any) -> dict[str, LockedItem]:
         digest = digest_of_definition(definition, has_hints=kind == "tool")
         if packed.get("digest") == digest:
             found[name] = LockedItem(definition, digest)
+        else:
+            edited.add((server, kind, name))
     return found

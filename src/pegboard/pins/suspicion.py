@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pegboard import exactjson
-from pegboard.hidden_text import explain_hidden_text
+from pegboard.hidden_text import describe_hidden_text, explain_hidden_text
 from pegboard.pins.change import are_alike
 
 _MOST_NOTES = 10
@@ -32,7 +32,8 @@ def find_notes(server: str, definition: Any, others: Mapping[str, tuple[str, Any
 def find_suspicions(definition: Any) -> list[str]:
     """Those remarks that take nothing but its own words."""
     problem = explain_hidden_text(definition)
-    return [*([problem] if problem else ()), *_quote_phrases(_all_words(definition))][:_MOST_NOTES]
+    hidden = ["; ".join(filter(None, [problem, describe_hidden_text(definition)]))] if problem else []
+    return [*hidden, *_quote_phrases(_all_words(definition))][:_MOST_NOTES]
 
 
 def _quote_phrases(text: str) -> Iterator[str]:

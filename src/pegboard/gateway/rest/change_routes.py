@@ -43,6 +43,7 @@ _ITEM_FIELDS: dict[str, Schema] = {
     "version": {**TEXT, "description": "The server's version when this was noticed."},
     "marks": {**list_of(TEXT), "description": "Why it wants a look."},
     "renamedFrom": {**TEXT, "description": "What it seems to have been called before."},
+    "served": {"enum": ["held", "withheld", "left out"], "description": "What clients have of what was rejected."},
     "hides": {"type": "boolean", "description": "Whether its words hide text, so that nobody can approve it."},
     "principals": {**list_of(TEXT), "description": "Whose own sign-ins are shown it, where that is not everybody."},
 }
@@ -67,6 +68,8 @@ def _server(fields: dict[str, Schema]) -> Schema:
             **TEXT,
             "description": "Another text whenever the server says something else, or something is rejected.",
         },
+        seen={"type": "boolean", "description": "Whether anything is known of its definitions."},
+        leftOut={"type": "integer", "description": "How much no client has, because it is invalid or hides text."},
         items=list_of(item),
     )
 

@@ -74,6 +74,7 @@ SERVER: Schema = {
                 policy={"enum": [*CHANGE_POLICIES]},
                 withheld={"type": "integer", "description": "How many of them no client has."},
                 wantsLook={"type": "integer", "description": "How many of them have marks."},
+                rejected={"type": "integer", "description": "How many others no client has, for they were rejected."},
             ),
             "description": "How much of its definitions changed since they were approved, and what becomes of that.",
         },
