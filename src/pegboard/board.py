@@ -52,6 +52,8 @@ from pegboard.toolsets.collection import Toolsets
 from pegboard.toolsets.workspace import Workspace
 
 NEW_SERVER_WAIT = 0.4
+# What changed, in words.
+_KINDS = {"tool": "tools", "prompt": "prompts", "template": "resource templates", "instructions": "instructions"}
 # What clients have of definitions that changed.
 _OUTCOMES: Mapping[Outcome, str] = {
     "in use": "in use",
@@ -385,6 +387,7 @@ class Board:
         logger().info(
             "definitions.changed",
             server=spec.name,
+            kinds=_KINDS[changes[0].kind],
             what=words,
             policy=policy,
             version=state.version,

@@ -266,10 +266,10 @@ def test_a_sign_in_that_is_over_is_said_with_the_command() -> None:
 def test_definitions_that_changed_are_a_sentence() -> None:
     """What changed, what becomes of it, and the command that shows it."""
     event = {"event": "definitions.changed", "server": "shop", "what": "2 changed, 1 new", "policy": "hold"}
+    event["kinds"] = "resource templates"
     said = lines_of({**event, "remark": "what was approved stays in use"}, width=200)
-    assert said == [
-        "shop  its definitions changed (2 changed, 1 new); what was approved stays in use: pegboard changes show shop"
-    ]
+    changed = "shop  its resource templates changed (2 changed, 1 new); what was approved stays in use: "
+    assert said == [f"{changed}pegboard changes show shop"]
 
 
 def test_a_large_result_is_a_sentence() -> None:

@@ -186,6 +186,15 @@ def test_what_cannot_be_is_said(shop: Shop) -> None:
     assert "contradict" in shop.run("changes", "accept", "shop", "buy", "--all", code=2)
 
 
+def test_counts_of_tools_say_how_many_are_withheld(shop: Shop) -> None:
+    """With the command that shows them."""
+    shop.server.say(BUY, SELL, tool("more"))
+    assert "shop: 1 tool, 2 withheld: " in shop.run("refresh")
+    if shop.is_running:
+        assert "shop was restarted: 1 tool, 2 withheld: " in shop.run("restart", "shop")
+    assert "2 withheld: see" in shop.run("servers")
+
+
 def test_doctor_tells_of_what_waits(shop: Shop) -> None:
     """With the command that shows it."""
     shop.server.say(CHANGED)

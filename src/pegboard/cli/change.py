@@ -19,8 +19,9 @@ from pegboard.cli.common import (
     without_name,
 )
 from pegboard.cli.config_change import ask_servers, config_to_change, edit_config, say_advice
+from pegboard.cli.program import with_program
 from pegboard.cli.rest_client import Answer, connect
-from pegboard.cli.show import count_tools, say, say_wrapped
+from pegboard.cli.show import count_found, say, say_wrapped
 
 _ServerName = Annotated[str, typer.Argument(help="The server's name.")]
 
@@ -91,7 +92,7 @@ def _report_refresh(results: dict[str, Answer], path: Path, *, as_json: bool = F
                 say_wrapped(f"{name}: {said}", indent="  ", error=True)
                 say_advice(name, answer["error"]["message"], path)
             else:
-                print(f"{name}: {count_tools(answer['data']['registered'])}")
+                print(with_program(f"{name}: {count_found(name, answer['data'])}"))
     if failed:
         raise typer.Exit(UNREACHED)
 

@@ -10,7 +10,7 @@ from pegboard.cli.show import one_line
 
 _LONGEST = 300
 _SENTENCES = {
-    "definitions.changed": "{server}  its definitions changed ({what}); {remark}: pegboard changes show {server}",
+    "definitions.changed": "{server}  its {kinds} changed ({what}); {remark}: pegboard changes show {server}",
     "definitions.accepted": "{server}  changes of its definitions were accepted: {count}",
     "definitions.rejected": "{server}  changes of its definitions were rejected: {count}",
     "definitions.lock.unusable": "servers that are locked serve nothing: {reason}",

@@ -18,9 +18,9 @@ from pegboard.cli.common import (
     json_text,
 )
 from pegboard.cli.page_link import page_link
-from pegboard.cli.program import command_for
+from pegboard.cli.program import command_for, with_program
 from pegboard.cli.rest_client import Answer, RestClient
-from pegboard.cli.show import ago, count_tools, say, say_wrapped, state_word
+from pegboard.cli.show import ago, count_found, say, say_wrapped, state_word
 
 if TYPE_CHECKING:
     from pegboard.config import Location, RunningGateway
@@ -99,7 +99,11 @@ def restart(name: _ServerName, config: ConfigOption = None, as_json: JsonOption 
     gateway = require_gateway(find_config(config), "without a gateway no server is kept running")
     check_servers([name], [row["name"] for row in _data(gateway.servers())["servers"]])
     answer = gateway.restart(name)
-    finish(answer, as_json=as_json, show=lambda data: say(f"{name} was restarted: {count_tools(data['registered'])}."))
+    finish(answer, as_json=as_json, show=lambda data: _show_restarted(name, data))
+
+
+def _show_restarted(name: str, found: Mapping[str, int]) -> None:
+    say(with_program(f"{name} was restarted: {count_found(name, found)}"))
 
 
 class _LogReader:

@@ -240,10 +240,13 @@ def _show_notes(notes: Mapping[str, str]) -> None:
 def _note(row: dict[str, Any]) -> str:
     """What there is to say of a server, on one line; all of it is in `--json` and in `doctor`."""
     left_out = len(row.get("rejected", ())) + len(row.get("conflicts", ()))
+    changed = row.get("changed", {})
+    withheld = changed.get("withheld", 0) + changed.get("rejected", 0)
     login = f"sign in with: {command_for('login', row['name'])}" if row.get("needsLogin") else ""
     notes = [
         login or with_program(row["lastError"] or ""),
         *row.get("cut", ()),
+        f"{withheld} withheld: see {command_for('changes', 'show', row['name'])}" if withheld else "",
         f"{left_out} left out: see {command_for('doctor')}" if left_out else "",
     ]
     return one_line("; ".join(filter(None, notes)))

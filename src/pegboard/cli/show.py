@@ -123,6 +123,14 @@ def count_tools(count: int) -> str:
     return "1 tool" if count == 1 else f"{count} tools"
 
 
+def count_found(name: str, found: Mapping[str, int]) -> str:
+    """What a server was found to have: its tools, and how many of them wait for somebody to approve them."""
+    withheld = found.get("withheld", 0)
+    return count_tools(found["registered"]) + (
+        f", {withheld} withheld: pegboard changes show {name}" if withheld else ""
+    )
+
+
 def one_line(text: str, most: int | None = None) -> str:
     """A text of others for a place that has one line, so that nothing in it looks like a line of ours."""
     return " ".join(text.split())[:most]

@@ -166,6 +166,12 @@ async def count_tools(board: Board, servers: Collection[str], wanted: Filter) ->
     return counts
 
 
+def withheld_of(board: Board, server: str) -> dict[str, int]:
+    """How many tools of a server wait for somebody to approve them; nothing where none does."""
+    known = board.registry.server(server)
+    return {"withheld": len(known.withheld)} if known is not None and known.withheld else {}
+
+
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
     """Which tools somebody wants to see, and in which order."""

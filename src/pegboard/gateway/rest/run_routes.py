@@ -130,7 +130,8 @@ async def _restart(rest: Rest, request: Request) -> Any:
     await server.restart()
     # Whoever asked the server before asked the process that has just ended.
     await rest.board.discovery.settle(server.name)
-    return (await rest.board.refresh([server.name])).unwrap()
+    found = (await rest.board.refresh([server.name])).unwrap()
+    return {**found, **rows.withheld_of(rest.board, server.name)}
 
 
 def _find_server(rest: Rest, request: Request) -> Server:
@@ -171,7 +172,7 @@ ROUTES = (
         _restart,
         operation(
             "End a server's connections, start it anew, and ask it for its tools",
-            object_with("registered", _INTEGER),
+            object_with("registered", _INTEGER, withheld=_INTEGER),
             _NAME,
         ),
         admin_only=True,

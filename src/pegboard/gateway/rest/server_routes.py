@@ -150,7 +150,9 @@ async def _refresh(rest: Rest, request: Request) -> Any:
     found = asked.unwrap()
     # Whoever is not given all of its tools is not told how many there are.
     is_limited = client.filter.access is not None and not client.principal.admin
-    return {"registered": (await rows.count_tools(rest.board, [name], client.filter))[name]} if is_limited else found
+    if is_limited:
+        return {"registered": (await rows.count_tools(rest.board, [name], client.filter))[name]}
+    return {**found, **rows.withheld_of(rest.board, name)}
 
 
 async def _check(rest: Rest, request: Request) -> Any:
@@ -356,6 +358,10 @@ ROUTES = (
         "POST",
         "/api/servers/{name}/refresh",
         _refresh,
-        operation("Ask a server for its tools now", object_with("registered", {"type": "integer"}), _NAME),
+        operation(
+            "Ask a server for its tools now",
+            object_with("registered", {"type": "integer"}, withheld={"type": "integer"}),
+            _NAME,
+        ),
     ),
 )
