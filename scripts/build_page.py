@@ -28,13 +28,13 @@ OPTIONS = ("--bundle", "--format=esm", "--minify", "--charset=utf8", "--target=e
 # What browsers have under these names gets a short one of its own.
 _GLOBALS = {
     "globalThis": (
-        *("Boolean", "Date", "Map", "Number", "Set", "String", "addEventListener", "clearTimeout", "document"),
-        *("encodeURIComponent", "history", "location", "removeEventListener", "requestAnimationFrame", "setTimeout"),
-        "undefined",
+        *("AbortController", "Boolean", "Date", "HTMLElement", "Map", "Number", "Set", "String", "addEventListener"),
+        *("clearTimeout", "decodeURIComponent", "document", "encodeURIComponent", "history", "location", "performance"),
+        *("removeEventListener", "requestAnimationFrame", "setTimeout", "undefined"),
     ),
     "Array": ("isArray",),
     "JSON": ("parse", "stringify"),
-    "Math": ("max", "min", "round"),
+    "Math": ("cos", "hypot", "max", "min", "round", "sin"),
     "Object": ("assign", "create", "entries", "fromEntries", "keys"),
 }
 _COPIED = {".html", ".svg"}
@@ -45,9 +45,11 @@ _CLASSES = re.compile(r'(?<=[>`\s}]<)([a-z][a-z0-9]*) class="([\w -]+)"')
 _QUOTED = re.compile(r'(?<=[ \n])([a-zA-Z][\w-]*)="([\w-]+)"(?=[ \n>])')
 # Between elements and values, where htm reads nothing; other texts of several lines keep theirs.
 _INDENTATION = re.compile(r"(?<=[>}`])\n[ \t]+(?=[<$])| (?=/>)")
-# A function of a module, from its head to the brace that closes it.
+# Between an element's properties, where one space is as good; in code there is one before the sign, too.
+_LINES_OF_TAG = re.compile(r"\n[ \t]+(?=[\w-]+=[\"$])")
+# A function, from its head to the brace that closes it.
 _FUNCTION = re.compile(
-    r"^(export )?(default )?(async )?function (\w+)(\([^\n]*\)) \{\n(.*?)^\}$", re.MULTILINE | re.DOTALL
+    r"^( *)(export )?(default )?(async )?function (\w+)(\([^\n]*\)) \{\n(.*?)^\1\}$", re.MULTILINE | re.DOTALL
 )
 _PROPERTY = re.compile(r"--[a-z][a-z-]*")
 sys.path.insert(0, str(ROOT / "tests"))
@@ -97,16 +99,16 @@ def shorten_properties(style: str) -> str:
 def shorten_templates(text: str) -> str:
     """The same module with shorter templates."""
     named = _CLASSES.sub(lambda tag: ".".join([tag[1], *tag[2].split()]), _END_OF_ELEMENT.sub("</>", text))
-    return _INDENTATION.sub("", _QUOTED.sub(r"\1=\2", named))
+    return _LINES_OF_TAG.sub(" ", _INDENTATION.sub("", _QUOTED.sub(r"\1=\2", named)))
 
 
 def shorten_functions(text: str) -> str:
-    """The same module with arrows for functions: no module calls one of its functions before it is read."""
+    """The same with arrows for functions, also within one: nothing calls one of them before it is read."""
 
     def shorten(found: re.Match[str]) -> str:
-        export, default, is_async, name, parameters, body = (group or "" for group in found.groups())
+        _, export, default, is_async, name, parameters, body = (group or "" for group in found.groups())
         begin, end = ("", f"\nexport default {name};") if default else (export, "")
-        return f"{begin}const {name} = {is_async}{parameters} => {{\n{body}}};{end}"
+        return f"{begin}const {name} = {is_async}{parameters} => {{\n{shorten_functions(body)}}};{end}"
 
     return _FUNCTION.sub(shorten, text)
 
