@@ -287,7 +287,7 @@ def test_a_weak_token_sees_itself_alone(context: BrowserContext, tmp_path: Path)
         expect(page.get_by_role("heading", level=1, name="Overview")).to_be_visible()
         for screen in ("access", "access?tab=rules", "access?tab=add", "access/somebodyelse"):
             visit.open(screen)
-            expect(page.get_by_text("Only admins see who else may come in.")).to_be_visible()
+            expect(page.get_by_text("Only admins see who may come in.")).to_be_visible()
             expect(page.get_by_text(re.compile("token weak$"))).to_be_visible()
             expect(page.get_by_text("60/m, 60 left")).to_be_visible()
             expect(page.get_by_role("link", name="Add a token")).to_have_count(0)

@@ -86,7 +86,7 @@ function Frame({ self, onSignOut }) {
           <div class="foot">
             <${Status} />
             <p class="who">${self.kind === "local" ? "You, on this machine" : self.name}</p>
-            <p><a href=${to(["rest"])}>REST</a>${self.kind !== "local" && html` · <${Button} kind="link" onClick=${onSignOut}>Sign out<//>`}</p>
+            <p><a href="#/rest">REST</a>${self.kind !== "local" && html` · <${Button} kind="link" onClick=${onSignOut}>Sign out<//>`}</p>
           </div>
         </nav>
       </header>
@@ -111,7 +111,7 @@ function Place({ name, ...props }) {
 }
 
 // The address of the reference in text for people.
-if (location.pathname === "/docs") history.replaceState(null, "", `/${to(["rest"])}`);
+if (location.pathname === "/docs") history.replaceState(null, "", "/#/rest");
 const root = document.getElementById("app");
 if (root) {
   keepFocus(root);

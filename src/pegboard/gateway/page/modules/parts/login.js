@@ -40,7 +40,7 @@ export function Login({ server, onClose }) {
       ${flow.note && html`<p>${flow.note}</p>`}
       ${flow.userCode && html`<p>Type this code at <${Outside} href=${flow.verificationUri} />:</p><p class="figure mono">${flow.userCode}</p>`}
       ${flow.state === "waiting" && html`<p><a class="button main" href=${address} target="_blank" rel="noopener noreferrer">Open the sign-in page</a> <${Copy} text=${address}>Copy its address<//></p>
-        <p class="faint">This window goes on by itself when you are done, <${Time} at=${flow.expiresAt} /> at the latest.</p>
+        <p class="faint">It goes on by itself when you are done, <${Time} at=${flow.expiresAt} /> at the latest.</p>
         ${!flow.userCode && html`<details><summary>The browser is on another machine</summary><div class="form">
           <${Field} label="The address that the browser was sent to"><input class="code" value=${pasted} onInput=${typed(setPasted)} /><//>
           <div class="acts"><${Button} onClick=${() => post(path, { callback: pasted })}>Finish<//><${Button} onClick=${() => setWish({ device: true })}>Use a device code instead<//></div></div></details>`}`}</div>

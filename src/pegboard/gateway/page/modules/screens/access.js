@@ -22,7 +22,7 @@ export default function Access({ parts, query, self }) {
     setMade(await post("tokens", body));
     go(at(""), true);
   };
-  if (!self.admin) return html`<${Screen} title="Access"><p>Only admins see who else may come in.</p><${Self} /><//>`;
+  if (!self.admin) return html`<${Screen} title="Access"><p>Only admins see who may come in.</p><${Self} /><//>`;
   return html`${name ? html`<${One} key=${name} name=${name} toolsets=${toolsets} onMade=${setMade} />` : html`<${Screen} title="Access" actions=${html`<a class="button main" href=${at("add")}>Add a token</a>`}>
       <${Tabs} label="Access" at=${tab} tabs=${[["", "Tokens", at("")], ["rules", "Rules", at("rules")], ["self", "Who you are", at("self")]]} />
       ${tab === "self" ? html`<${Self} />` : tab === "rules" ? html`<${Rules} />` : tab === "add" ? html`<${Section} title="A new token"><${RuleForm} toolsets=${toolsets} onSave=${add} /><//>` : html`<${Tokens} query=${query} />`}<//>`}
@@ -40,9 +40,7 @@ const COLUMNS = [
   ["Name", ({ name }) => linkTo(["access", name]), "title"],
   ["May use", showRule],
   ["State", ({ state }) => html`<${State} state=${state} />`],
-  ["Expires", (row) => html`<${Time} at=${row.expiresAt} none="never" />`],
-  ["Last used", (row) => html`<${Time} at=${row.lastUsedAt} none="never" />`],
-  ["Made", (row) => html`<${Time} at=${row.createdAt} />`],
+  ...[["Expires", "expiresAt"], ["Last used", "lastUsedAt"], ["Made", "createdAt"]].map(([title, key]) => /** @type {import("../parts/ui.js").Column} */ ([title, (row) => html`<${Time} at=${row[key]} none="never" />`])),
 ];
 
 /** @param {{query: Record<string, string>}} props */

@@ -29,7 +29,7 @@ async function add(path, body, letGo) {
   const names = added.map((/** @type {any} */ row) => row.name);
   letGo?.();
   notify(names.length ? `Added ${names.join(", ")}.` : "Nothing was new.");
-  go(names.length === 1 ? to(["servers", names[0]]) : to(["servers"]));
+  go(names.length === 1 ? to(["servers", names[0]]) : "#/servers");
 }
 
 /** What becomes of each server. @param {{plan: any, pick?: (row: any) => any}} props `pick` makes the name of one that can be chosen */

@@ -9,20 +9,19 @@ import { useResource } from "../parts/live.js";
 import { linkTo, to } from "../parts/route.js";
 import { Button, Choice, Dialog, Facts, Figure, Loaded, Screen, Section, Spark, Table, Tabs, Time, count, millis, notify, plural } from "../parts/ui.js";
 
-const FILTERS = ["who", "server", "tool", "outcome", "kind", "since"];
+const FILTERS = "who server tool outcome kind since".split(" ");
 const OUTCOMES = "ok input_required tool_error rpc_error timeout cancelled unavailable invalid not_found failed refused".split(" ");
 const KINDS = [["", "calls"], ["read", "reads"], ["access", "access"], ["server.*", "servers"], ["token.*", "tokens"], ["signin.*", "sign-ins"], ["*", "everything"]];
 const SPANS = [["1h", "the last hour"], ["24h", "the last day"], ["7d", "the last week"], ["30d", "the last 30 days"]];
-const TYPES = ["string", "number", "integer", "boolean", "object", "array", "null"];
+const TYPES = "string number integer boolean object array null".split(" ");
 const MOST_EXPORTED = 20000;
 
 /** @param {import("../app.js").ScreenProps} props */
 export default function Calls({ query, self }) {
-  const tab = query.tab === "numbers" ? "numbers" : "list";
-  const tabs = [["list", "Calls", to(["calls"])], ["numbers", "Numbers", to(["calls"], { tab: "numbers" })]];
+  const { tab = "", since = "24h" } = query;
   return html`<${Screen} title="Calls">
-    <${Tabs} label="Calls" at=${tab} tabs=${tabs} />
-    ${tab === "list" ? html`<${List} query=${query} self=${self} />` : html`<${Numbers} since=${query.since || "24h"} />`}
+    <${Tabs} label="Calls" at=${tab} tabs=${[["", "Calls", "#/calls"], ["numbers", "Numbers", to(["calls"], { tab: "numbers" })]]} />
+    ${tab ? html`<${Numbers} since=${since} />` : html`<${List} query=${query} self=${self} />`}
   <//>`;
 }
 
@@ -83,7 +82,7 @@ function Details({ call, onClose }) {
       ["Result", resultBytes && `${resultBytes} bytes`],
     ].filter(([, said]) => said)} />
     <details><summary>More</summary>${json(record)}</details>
-    ${kind === "call" && !given && html`<p class="faint">With <code>${'"pegboard": {"audit": {"arguments": "values"}}'}</code> in the config, arguments are kept and a call can be repeated from here.</p>`}
+    ${kind === "call" && !given && html`<p class="faint">With <code>${'"pegboard": {"audit": {"arguments": "values"}}'}</code> in the config, a call can be repeated from here.</p>`}
     <div class="acts end">${tool && html`<a class="button" href=${to(["tools", tool], { arguments: given })}>${given ? "Repeat with changes" : "Open the tool"}</a>`}
       <${Button} kind="main" onClick=${onClose}>Close<//></div>
   <//>`;
@@ -114,9 +113,8 @@ function Plots({ data }) {
   return html`<div class="cards small">
     <${Figure} title="Calls" value=${count(total.calls)}><${Spark} values=${pick("calls")} marks=${pick("errors")} label=${`${plural(total.calls, "call")} over time, ${plural(total.errors, "error")}`} /><//>
     <${Figure} title="Errors" value=${errors(total)}><${Spark} values=${[]} marks=${pick("errors")} label=${`${plural(total.errors, "error")} over time`} /><//>
-    <${Figure} title="Half are faster than" value=${millis(total.p50)}><${Spark} values=${pick("p50")} label="p50 over time" /><//>
-    <${Figure} title="99 % are faster than" value=${millis(total.p99)}><${Spark} values=${pick("p99")} label="p99 over time" /><//>
-  </div>${data.cut && html`<p class="faint">There were more calls than could be looked at; the newest count.</p>`}`;
+    ${[["Half", "p50"], ["99 %", "p99"]].map(([share, key]) => html`<${Figure} title=${`${share} are faster than`} value=${millis(total[key])}><${Spark} values=${pick(key)} label=${`${key} over time`} /><//>`)}
+  </div>${data.cut && html`<p class="faint">Only the newest calls count: there are too many.</p>`}`;
 }
 
 /** @param {{data: any}} props */
@@ -124,13 +122,11 @@ function Rows({ data }) {
   const numbers = [
     ["Calls", (row) => count(row.calls ?? 0), "number"],
     ["Errors", errors, "number"],
-    ["p50", (row) => millis(row.p50), "number"],
-    ["p99", (row) => millis(row.p99), "number"],
+    ...["p50", "p99"].map((key) => [key, (row) => millis(row[key]), "number"]),
   ];
   const name = (/** @type {string} */ place) => (["Name", (row) => linkTo([place, row.name]), "title"]);
   const cost = [
-    ["Tools", (row) => (row.tools ? count(row.tools) : "–"), "number"],
-    ["Tokens", (row) => (row.tools ? count(row.tokens) : "–"), "number"],
+    ...[["Tools", "tools"], ["Tokens", "tokens"]].map(([title, key]) => [title, (row) => (row.tools ? count(row[key]) : "–"), "number"]),
   ];
   const keyOf = (row) => row.name;
   return html`<${Section} title="By server"><${Table} caption="Calls by server" columns=${[name("servers"), ...numbers, ...cost]} rows=${[...data.servers].sort((a, b) => (b.calls ?? 0) - (a.calls ?? 0))} keyOf=${keyOf} shown=${50} /><//>

@@ -1,9 +1,9 @@
 // Clients: which are on this machine, Pegboard in their config files, who has a session now, and what boards hold.
-import { html, useRef, useState } from "../parts/html.js";
+import { html, useState } from "../parts/html.js";
 import { part, patch, post } from "../parts/api.js";
 import { Diff } from "../parts/diff.js";
 import { Chosen, chooseFolder, useChosen } from "../parts/folder.js";
-import { useResource } from "../parts/live.js";
+import { useKept, useResource } from "../parts/live.js";
 import { go, linkTo, to } from "../parts/route.js";
 import { Button, Choice, Copy, Field, Loaded, Screen, Section, Table, Tabs, Time, notify, plural, Unseen } from "../parts/ui.js";
 
@@ -93,9 +93,7 @@ function One({ row, query, onChange }) {
   const where = scope && { scope, project };
   const choices = isOut ? where : { ...where, board, transport, replace: Boolean(replace) };
   const preview = useResource(path + (isOut ? "uninstall" : "preview"), [], undefined, JSON.stringify(isOut ? { ...where, preview: true } : choices));
-  // While other choices are looked at, those of before stay.
-  const last = useRef(preview);
-  if (!preview.isLoading) last.current = preview;
+  const shown = useKept(preview);
   const choose = (/** @type {string} */ key, /** @type {any} */ value) => {
     if (key === "project") chooseFolder(value);
     setChosen({ ...chosen, [key]: value || undefined });
@@ -128,7 +126,7 @@ function One({ row, query, onChange }) {
       ${!isOut && html`<${Choice} label="Connected by" value=${transport} onChange=${set("transport")} options=${[["", "automatic"], ["http", "address"], ["stdio", "command"]]} />
       <${Field} label="Board"><input title="Clients of one board share the tools that they have loaded." placeholder=${id} value=${board} onInput=${set("board")} /><//>`}</div>
     ${!isOut && html`<${Field} label="Take out its servers that work in Pegboard: else it has their tools twice" class="check"><input type="checkbox" checked=${replace} onChange=${(event) => choose("replace", event.target.checked)} /><//>`}`}
-    <${Loaded} of=${last.current}>${(plan) => {
+    <${Loaded} of=${{ ...preview, data: shown }}>${(plan) => {
     const isPasted = plan.outcome === "paste";
     // Why nothing is written, where nothing is.
     const reason = {

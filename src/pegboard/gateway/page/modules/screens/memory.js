@@ -11,7 +11,7 @@ import { go, to } from "../parts/route.js";
 import { Button, Choice, Dialog, Field, Find, Loaded, Mark, Prose, Screen, Section, Table, Tabs, Time, confirm, count, marked, notify, plural, Unseen } from "../parts/ui.js";
 
 const TYPING = 300;
-const KINDS = ["related", "decision", "constrained", "bug", "design", "assumption", "experiment"];
+const KINDS = "related decision constrained bug design assumption experiment".split(" ");
 const WAYS = /** @type {[string, string][]} */ ([["", "what it is about"], ["OR", "any of the words"], ["AND", "all of the words"]]);
 const LIVE = ["memory"];
 const memories = (/** @type {number} */ number) => plural(number, "memory", "memories");

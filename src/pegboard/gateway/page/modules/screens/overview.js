@@ -6,6 +6,7 @@ import { linkTo, to } from "../parts/route.js";
 import { Copy, Figure, Loaded, Reason, Screen, Section, Spark, State, count, millis, plural } from "../parts/ui.js";
 import { isNew } from "./add.js";
 import { Changed } from "./changes.js";
+import { refusal } from "./servers.js";
 
 const TROUBLE = ["unreachable", "lost", "needs_auth", "invalid"];
 const MOST_TROUBLE = 20;
@@ -27,7 +28,7 @@ function Attention({ data, self }) {
   const troubled = data.servers.filter((server) => TROUBLE.includes(server.state));
   const changed = self.admin ? data.servers.filter((server) => server.changed) : [];
   const words = [
-    data.configProblem && `The config file was not taken over: ${data.configProblem}`,
+    refusal(data),
     ...(status.data?.configRemarks ?? []).map((/** @type {string} */ text) => `Config: ${text}`),
     health.error?.data?.storage ?? (health.data?.storage && `Storage: ${health.data.storage}`),
     health.data?.audit && `Audit: ${health.data.audit}`,
@@ -42,10 +43,10 @@ function Attention({ data, self }) {
     return html`<div class="attention" key=${name}>
       <${State} state=${state} signsIn=${Boolean(needsLogin)} /><b>${linkTo(["servers", name])}</b>
       <${Reason} text=${lastError} />
-      <a class="button" href=${needsLogin ? to(["sign-ins"]) : to(["servers", name], { tab })}>${needsLogin ? "Sign in" : `See its ${tab}`}</a></div>`;
+      <a class="button" href=${needsLogin ? "#/sign-ins" : to(["servers", name], { tab })}>${needsLogin ? "Sign in" : `See its ${tab}`}</a></div>`;
   })}
     ${changed.slice(0, MOST_TROUBLE).map((server) => html`<${Changed} key=${server.name} server=${server} />`)}
-    ${troubled.length > MOST_TROUBLE && html`<p><a href=${to(["servers"])}>${plural(troubled.length - MOST_TROUBLE, "more server")}</a></p>`}
+    ${troubled.length > MOST_TROUBLE && html`<p><a href="#/servers">${plural(troubled.length - MOST_TROUBLE, "more server")}</a></p>`}
   <//>`;
 }
 
@@ -59,8 +60,8 @@ function Figures({ servers, self }) {
   const share = tokens?.all ? Math.max(0, 1 - tokens.first / tokens.all) : 0;
   const status = useResource("status", ["tools"]);
   return html`<div class="cards small">
-    <${Figure} title="Servers" href=${to(["servers"])} value=${html`${count(ready.length)} <small>of ${count(enabled.length)} ready</small>`} note=${sessions.data ? `${plural(sessions.data.total, "client session")} open` : ""} />
-    <${Figure} title="Tools" href=${to(["tools"])} value=${status.data ? count(status.data.tools) : "…"} note=${tokens ? `${count(tokens.all)} tokens, if a client listed them all` : ""} />
+    <${Figure} title="Servers" href="#/servers" value=${html`${count(ready.length)} <small>of ${count(enabled.length)} ready</small>`} note=${sessions.data ? `${plural(sessions.data.total, "client session")} open` : ""} />
+    <${Figure} title="Tools" href="#/tools" value=${status.data ? count(status.data.tools) : "…"} note=${tokens ? `${count(tokens.all)} tokens, if a client listed them all` : ""} />
     <${Figure} title="A client's first prompt" href=${to(["tools"], { order: "tokens" })} value=${html`${tokens ? count(tokens.first) : "…"} <small>tokens</small>`}
       note=${tokens ? `${Math.round(share * 100)} % less than every tool${tokens.saved ? `; ${count(tokens.saved)} saved since the start` : ""}` : ""} />
     <${Figure} title="Calls of the last day" href=${to(["calls"], { tab: "numbers" })} value=${html`${total ? count(total.calls) : "…"} ${total?.errors > 0 && html`<small class="bad">${plural(total.errors, "error")}</small>`}`}
@@ -69,11 +70,11 @@ function Figures({ servers, self }) {
   </div>${self.kind === "local" && sessions.data?.total === 0 && html`<${Unconnected} />`}`;
 }
 
-const CONNECT = ["Connect a client", "One entry in its config. You see the change before it is written.", "Choose a client", ""];
+const CONNECT = ["Connect a client", "One entry in its config, which you see before it is written.", "Choose a client", ""];
 
 /** A way to begin. @param {string[]} of @param {boolean} isFirst */
 const showWay = ([title, text, words, way], isFirst) => html`<div class="card"><h3>${title}</h3><p>${text}</p>
-  <p><a class=${isFirst ? "button main" : "button"} href=${way ? to(["add"], { way }) : to(["clients"])}>${words}</a></p></div>`;
+  <p><a class=${isFirst ? "button main" : "button"} href=${way ? to(["add"], { way }) : "#/clients"}>${words}</a></p></div>`;
 
 /** What is left to do while no client of this machine knows of Pegboard. */
 function Unconnected() {
@@ -87,7 +88,7 @@ function Start({ self }) {
   const servers = (found.data?.servers ?? []).filter(isNew);
   const clients = [...new Set(servers.map((server) => server.from))];
   const ways = [
-    ["Take over what you have", servers.length ? `${plural(servers.length, "server")} found in ${clients.join(", ")}.` : "Servers of Claude Code, Cursor, VS Code and others on this machine.", servers.length ? "Look at them" : "Look for servers", "import"],
+    ["Take over what you have", servers.length ? `${plural(servers.length, "server")} found in ${clients.join(", ")}.` : "Servers of other clients on this machine.", servers.length ? "Look at them" : "Look for servers", "import"],
     ["Paste a snippet", "From any README or client, in any form.", "Paste", "paste"],
     ["Search the registry", "Servers that their authors have published.", "Search", "registry"],
     CONNECT,

@@ -9,7 +9,7 @@ export default function Rest() {
   const [api, setApi] = useState(/** @type {any} */ (null));
   useEffect(() => { send("../openapi.json").then((response) => response.json()).then(setApi).catch(notifyProblem); }, []);
   const all = Object.entries(api?.paths ?? {}).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), ...operation })));
-  return html`<${Screen} title="REST"><p>Described in full by <a href="/openapi.json">openapi.json</a>.</p>
+  return html`<${Screen} title="REST"><p>In full in <a href="/openapi.json">openapi.json</a>.</p>
     ${api?.tags.map(({ name }) => html`<${Section} title=${name}>${all.filter(({ tags }) => tags.includes(name)).map((each) => html`<${Operation} ...${each} />`)}<//>`)}<//>`;
 }
 

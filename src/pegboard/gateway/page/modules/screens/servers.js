@@ -2,7 +2,7 @@
 import { html, useMemo } from "../parts/html.js";
 import { chooser } from "../parts/entry.js";
 import { useResource } from "../parts/live.js";
-import { linkTo, to } from "../parts/route.js";
+import { linkTo } from "../parts/route.js";
 import { ServerActions } from "../parts/server_actions.js";
 import { Choice, Find, Loaded, Reason, Screen, State, Table, Time, count, millis, plural, says, stateWord } from "../parts/ui.js";
 
@@ -11,9 +11,9 @@ export default function Servers({ query, self }) {
   const servers = useResource("servers", ["server", "config", "tools", "logins"]);
   const stats = useResource("stats", ["tools", "config"]);
   const tokens = new Map((stats.data?.servers ?? []).map((row) => [row.name, row.tokens]));
-  const add = self.admin && html`<a class="button main" href=${to(["add"])}>Add a server</a>`;
+  const add = self.admin && html`<a class="button main" href="#/add">Add a server</a>`;
   return html`<${Screen} title="Servers" actions=${add}><${Loaded} of=${servers}>${(data) => html`
-    ${data.configProblem && html`<p class="problem" role="alert">The config file was not taken over: ${data.configProblem}</p>`}
+    ${data.configProblem && html`<p class="problem" role="alert">${refusal(data)}</p>`}
     <${List} rows=${data.servers} tokens=${tokens} query=${query} self=${self} />`}<//><//>`;
 }
 
@@ -38,6 +38,9 @@ function List({ rows, tokens, query, self }) {
     <p class="faint" role="status">${plural(chosen.length, "server")}, ${plural(chosen.reduce((sum, row) => sum + row.tools, 0), "tool")}</p>
     <${Table} caption="Servers" columns=${columns} rows=${chosen} shown=${100} empty=${rows.length ? "No server fits." : "There are no servers yet."} />`;
 }
+
+/** What is wrong with the config file, if anything. @param {any} data */
+export const refusal = ({ configProblem }) => configProblem && `The config file was not taken over: ${configProblem}`;
 
 /** How a server is spoken to. @param {any} row */
 export const speaks = (row) => [row.transport, row.protocolVersion].filter(Boolean).join(" · ");

@@ -92,7 +92,7 @@ function Changes({ place, query, id, found }) {
   return html`<div class="filters"><${Entry} label="Folder" class="wide" search="entered" placeholder="the gateway's own" hint="Enter opens another project." value=${folder} onText=${(/** @type {string} */ text) => { chooseFolder(text); place.choose("folder")(text); }} /></div>
     <${Loaded} of=${found}>${({ changes, held_up: held, left_out: more, message }) => (message ? html`<div class="empty"><p>${message.startsWith("which folder?") ? "There is no project where Pegboard was started." : message}</p>Tasks are the boxes in <code>openspec/changes/NAME/tasks.md</code> of a project. Enter its folder above.</div>` : html`<${Tabs} label="Tasks" at=${tab} tabs=${TABS.map(([name, words]) => [name, words, to(KINDS, { folder, tab: name })])} />
       ${tab === "tasks" ? tasks : tab ? html`<${ChangeGraph} changes=${changes} address=${place.at} />` : html`${next}${held.length > 0 && html`<${Section} title="Held up">${lines(held, place)}<//>`}
-        <${Section} title="Changes"><${Table} caption="Changes" columns=${columns} rows=${changes.toSorted((a, b) => isDone(a) - isDone(b))} shown=${50} empty=${html`No changes yet. A change is a folder with a list of tasks: <code>openspec/changes/NAME/tasks.md</code>`} />${more > 0 && `${count(more)} more are left out.`}<//>`}`)}<//>`;
+        <${Section} title="Changes"><${Table} caption="Changes" columns=${columns} rows=${changes.toSorted((a, b) => isDone(a) - isDone(b))} shown=${50} empty=${html`No changes yet. Each has a list of tasks: <code>openspec/changes/NAME/tasks.md</code>`} />${more > 0 && `${count(more)} more are left out.`}<//>`}`)}<//>`;
 }
 
 /** What to do next, and why. @param {{place: Place, id?: string}} props */
