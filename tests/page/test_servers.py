@@ -443,6 +443,37 @@ def test_what_was_pasted_is_not_lost_without_a_question(context: BrowserContext,
         expect(page.get_by_role("heading", level=1, name="Servers")).to_be_visible()
 
 
+def test_nothing_is_asked_once_it_is_added(context: BrowserContext, url: str) -> None:
+    """Also where the page is drawn anew before the browser tells that the address is another one."""
+    with visiting(context, url) as visit:
+        # What the page hears of itself after adding comes with the answer: behind it, and before anything else.
+        visit.page.add_init_script("""
+          const ask = window.fetch;
+          let isAdding = false, goOn;
+          const isHeard = new Promise((done) => { goOn = done; });
+          window.fetch = async (address, given) => {
+            const isAdded = address === "/api/servers" && given.method === "POST";
+            isAdding ||= isAdded;
+            const response = await ask(address, given);
+            if (!isAdded && !(isAdding && address === "/api/whoami")) return response;
+            const { status, headers } = response;
+            const text = await response.text();
+            if (isAdded) await isHeard;
+            else {
+              goOn();
+              for (let turn = 0; turn < 100; turn += 1) await null;
+            }
+            return { status, headers, text: async () => text };
+          };
+        """)
+        page = visit.open("add")
+        snippet = json.dumps({"mcpServers": {"fresh": toy(name="fresh")}})
+        page.get_by_label("A snippet of any client or README").fill(snippet)
+        page.get_by_role("button", name="Add 1 server").click()
+        expect(page.get_by_role("heading", level=1, name="fresh")).to_be_visible()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+
+
 def test_back_leads_on_after_leaving(context: BrowserContext, url: str) -> None:
     """Whoever leaves without saving is where the browser's history says; one step back is the screen before that."""
     with visiting(context, url) as visit:

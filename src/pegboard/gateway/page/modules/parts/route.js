@@ -1,5 +1,5 @@
 // Addresses within the page: `#/tools/NAME?tab=calls`. Each screen has one, so that commands can print links to it.
-import { html, useEffect, useRef, useState } from "./html.js";
+import { html, useEffect, useMemo, useRef, useState } from "./html.js";
 import { withQuery } from "./api.js";
 import { confirm, hear } from "./ui.js";
 
@@ -40,11 +40,12 @@ let leaving;
 
 /**
  * Ask before leaving a screen while something is not saved.
- * @param {boolean} isUnsaved @returns {() => void} lets go, before what is done now leads elsewhere
+ * @param {any} unsaved what that is, if anything @returns {() => void} lets go of it, before what is done now leads elsewhere
  */
-export function useLeaving(isUnsaved) {
-  const holds = useRef(false);
-  holds.current = isUnsaved;
+export function useLeaving(unsaved) {
+  const holds = useRef(/** @type {any} */ (undefined));
+  // What was let go of stays so, however often it is drawn, until it is another.
+  useMemo(() => { holds.current = unsaved; }, [unsaved]);
   const letGo = () => { holds.current = false; };
   useEffect(() => {
     const here = location.hash;

@@ -65,7 +65,7 @@ const Checked = ({ plan, error }) => html`<div aria-live="polite">${error && htm
 
 function Paste() {
   const [text, setText] = useState("");
-  const letGo = useLeaving(Boolean(text.trim()));
+  const letGo = useLeaving(text.trim());
   const { plan, error } = useCheck(text);
   const fresh = plan?.servers.filter(isNew) ?? [];
   // Any words can be a command: one that there is not is added only by whoever means it.
@@ -116,9 +116,8 @@ const PAIRS = { env: /^([A-Za-z_]\w*)=(.*)/, headers: /^([\w-]+):(.*)/ };
 function FillIn() {
   const [values, setValues] = useState(NOTHING);
   const [isCommand, setCommand] = useState(true);
-  const letGo = useLeaving(values !== NOTHING);
-  const set = (/** @type {keyof typeof values} */ key) => (/** @type {string} */ text) => setValues({ ...values, [key]: text });
-  const bind = (/** @type {keyof typeof values} */ key) => ({ class: "code", value: values[key], onInput: typed(set(key)) });
+  const letGo = useLeaving(values !== NOTHING && values);
+  const bind = (/** @type {keyof typeof values} */ key) => ({ class: "code", ...bindTo(values, setValues)(key) });
   const { name, command, args, url } = values;
   const key = isCommand ? "env" : "headers";
   const lines = linesOf(values[key]);
@@ -127,7 +126,7 @@ function FillIn() {
   const [program, ...words] = args.trim() ? [command.trim(), ...linesOf(args)] : wordsOf(command);
   const entry = isCommand ? program && { command: program, args: words, ...pairs } : url && { url, ...pairs };
   const field = (/** @type {string} */ label, /** @type {string} */ hint = "") => html`<${Field} label=${label} hint=${hint} error=${wrong && `This line is not like that: ${wrong}`}><textarea ...${bind(key)} /><//>`;
-  return html`<${NewServer} name=${name} onName=${set("name")} entry=${!wrong && entry} letGo=${letGo}>
+  return html`<${NewServer} name=${name} onName=${(text) => setValues({ ...values, name: text })} entry=${!wrong && entry} letGo=${letGo}>
     <fieldset><legend>How it is reached</legend>
       ${[["A command on this machine", true], ["An address", false]].map(([words, value]) => html`<${Field} label=${words} class="check"><input type="radio" name="kind" checked=${isCommand === value} onChange=${() => setCommand(Boolean(value))} /><//>`)}
       ${isCommand ? html`<${Field} label="Command"><input required placeholder="uvx mcp-server-time" ...${bind("command")} /><//>
