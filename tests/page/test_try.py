@@ -77,7 +77,13 @@ TOOLS = [
         flag={"type": "boolean"},
         where={"type": "string", "examples": ["Lisbon"]},
     ),
-    tool("limited", amount={"type": "number", "minimum": 0, "exclusiveMaximum": 10}, free={"type": "integer"}),
+    tool(
+        "limited",
+        amount={"type": "number", "minimum": 0, "exclusiveMaximum": 10},
+        free={"type": "integer"},
+        word={"type": "string", "minLength": 2, "maxLength": 3},
+        rows={"type": "array", "items": TEXT, "minItems": 2, "maxItems": 2},
+    ),
     tool(
         "hostile",
         defs={"node": {**NODE, "required": ["left", "right"]}},
@@ -638,6 +644,53 @@ def test_a_number_is_within_its_limits(context: BrowserContext, url: str) -> Non
         field(page, "amount").fill("0")
         field(page, "free").fill("-1")
         assert json.loads(received(page)) == {"amount": 0, "free": -1}
+
+
+def refused(where: Page | Locator, name: str, wrong: str, send: str) -> str:
+    """What is said where this is sent: the field is where one goes on."""
+    field(where, name).fill(wrong)
+    where.get_by_role("button", name=send, exact=True).click()
+    expect(field(where, name)).to_be_focused()
+    return field(where, name).evaluate("field => field.validationMessage")
+
+
+def test_nothing_is_sent_that_the_form_says_is_not_allowed(context: BrowserContext, url: str) -> None:
+    """Whole numbers by their digits, texts by their characters, lists by their items; also where a server asks."""
+    large = "123456789012345678901234567890"
+    with visiting(context, url) as visit:
+        page = visit.open("tools/v__limited")
+        for wrong in ("12.5", f"{large}.5", "1e-1"):
+            assert refused(page, "free", wrong, "Call") == "It has to be a whole number."
+        for right in ("1.50e1", "12.0", large):
+            field(page, "free").fill(right)
+            assert field(page, "free").evaluate("field => field.validationMessage") == ""
+        assert refused(page, "word", "a", "Call") == "Its characters have to be at least 2."
+        assert refused(page, "word", "😀😀😀😀", "Call") == "Its characters have to be at most 3."
+        field(page, "word").fill("😀😀😀")
+        page.get_by_role("button", name="Add rows").click()
+        for number, words in ((1, "at least"), (2, ""), (3, "at most")):
+            if number > 1:
+                page.get_by_role("button", name="Add an item to rows").click()
+            field(page, f"Item {number}").fill(str(number))
+            said = page.get_by_text("Its items have to be")
+            if not words:
+                expect(said).to_have_count(0)
+                continue
+            expect(said).to_have_text(f"Its items have to be {words} 2.")
+            page.get_by_role("button", name="Call", exact=True).click()
+            expect(field(page, "Item 1")).to_be_focused()
+            visit.check_accessible()
+        assert page.get_by_role("heading", name="Result").count() == 0
+        page.get_by_role("button", name="Remove Item 3").click()
+        assert json.loads(received(page)) == {"free": int(large), "word": "😀😀😀", "rows": ["1", "2"]}
+        page = visit.open(f"tools/toy__ask_form?arguments={quote(json.dumps({'who': 'Ada'}))}")
+        call(page)
+        page.get_by_role("button", name="Call it").click()
+        dialog = page.get_by_role("dialog", name="toy asks")
+        dialog.get_by_label("Name").fill("Grace")
+        assert refused(dialog, "big", "12.5", "Send") == "It has to be a whole number."
+        dialog.get_by_role("button", name="Cancel").click()
+        expect(dialog).to_have_count(0)
 
 
 @pytest.mark.parametrize("name", ["key", "kind", "link", "error"])

@@ -3,16 +3,17 @@
 import { html, useId, useRef, useState } from "./html.js";
 import { typed } from "./bind.js";
 import { Draft, cut, isExact, isNumber, isObject, read, textOf, withMembers, write } from "./exact_json.js";
-import { focusBefore } from "./focus.js";
+import { focusBefore, focusWithin } from "./focus.js";
 import { blank, exampleOf, fieldOf, fits, initial, inputType, itemOf, limitsOf, localOf, membersOf, momentOf, otherOf, takesMore } from "./schema.js";
 import { Button, Prose } from "./ui.js";
 
 const LONGEST_TITLE = 120;
-const BOUNDS = /** @type {[string, (number: number, limit: number) => boolean, string][]} */ ([
-  ["minimum", (number, limit) => number < limit, "at least"],
-  ["exclusiveMinimum", (number, limit) => number <= limit, "more than"],
-  ["maximum", (number, limit) => number > limit, "at most"],
-  ["exclusiveMaximum", (number, limit) => number >= limit, "less than"],
+// With the end of its kind each is a key of a schema: minimum, minLength, minItems.
+const BOUNDS = /** @type {[string, (size: number, limit: number) => boolean, string][]} */ ([
+  ["min", (size, limit) => size < limit, "at least"],
+  ["exclusiveMin", (size, limit) => size <= limit, "more than"],
+  ["max", (size, limit) => size > limit, "at most"],
+  ["exclusiveMax", (size, limit) => size >= limit, "less than"],
 ]);
 
 /** What a form begins with. @param {any} schema */
@@ -31,7 +32,9 @@ export function SchemaForm({ schema, value, onChange, onSend, children }) {
   const send = (/** @type {any} */ event) => {
     // The form may be gone when the browser would send it.
     event.preventDefault();
-    return event.target.form.reportValidity() && onSend();
+    const { form } = event.target;
+    // Browsers know no list that is too long: whoever sends it is led there.
+    return form.reportValidity() && !focusWithin(form.querySelector("fieldset:has(> .about > .bad)")) && onSend();
   };
   const press = (/** @type {any} */ event) => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
@@ -46,11 +49,11 @@ export function SchemaForm({ schema, value, onChange, onSend, children }) {
     ${children(send)}</form>`;
 }
 
-/** A field with what its server says of it, which is no part of its name. @param {any} props `children` makes the input */
-function Labelled({ label, about = "", error = "", required, children }) {
+/** A field with what its server says of it, which is no part of its name. @param {any} props `children` makes the input; what is `wrong` is said when it is sent */
+function Labelled({ label, about = "", error = "", wrong = "", required, children }) {
   const id = useId();
   const said = about || error ? `${id}-about` : undefined;
-  return html`<div class="field"><label class="label" for=${id}>${label}</label>${children({ id, required, "aria-describedby": said, "aria-invalid": Boolean(error) })}
+  return html`<div class="field"><label class="label" for=${id}>${label}</label>${children({ id, required, ref: (box) => box?.setCustomValidity(wrong), "aria-describedby": said, "aria-invalid": Boolean(error) })}
     ${said && html`<${About} id=${said} about=${about} error=${error} />`}</div>`;
 }
 
@@ -97,6 +100,8 @@ function Members({ field, value, onChange }) {
 /** One field with its words. @param {any} props */
 function Part({ name, field, value, onChange, onRemove, tools }) {
   const { kind, schema, isRequired, choices } = field;
+  const id = useId();
+  const wrong = breach(schema, value);
   const long = textOf(schema.title) || name;
   const title = cut(long, LONGEST_TITLE);
   const label = html`<bdi>${title}</bdi>${long !== name && html` <code>${cut(name, LONGEST_TITLE)}</code>`}${isRequired ? html` <span class="faint">required</span>` : ""}`;
@@ -112,14 +117,15 @@ function Part({ name, field, value, onChange, onRemove, tools }) {
   const required = isRequired && value !== "" && value !== null;
   /** @type {any} */
   let input;
-  const labelled = (/** @type {any} */ children) => html`<${Labelled} label=${label} about=${about} required=${required} error=${problemOf(value)}>${children}<//>`;
+  const labelled = (/** @type {any} */ children) => html`<${Labelled} label=${label} about=${about} required=${required} error=${problemOf(value)} wrong=${wrong}>${children}<//>`;
   if (kind === "json" || !fits(field, value)) input = html`<${JsonField} label=${html`${label} <span class="faint">JSON</span>`} about=${about} required=${required} value=${value} placeholder=${placeholder} onChange=${onChange} />`;
   else if (kind === "list" || kind === "object") {
     const Inside = kind === "list" ? Items : Members;
     const isThere = isObject(value) || Array.isArray(value);
     const action = isThere ? "Leave out" : "Add";
     const toggle = () => onChange(isThere ? none : kind === "list" ? [blank(itemOf(field))] : initial({ ...field, isRequired: true }) ?? withMembers({}));
-    return html`<fieldset><legend>${label}</legend>${about && html`<${About} about=${about} />`}
+    const said = about || wrong ? id : undefined;
+    return html`<fieldset aria-describedby=${said}><legend>${label}</legend>${said && html`<${About} id=${said} about=${about} error=${wrong} />`}
       ${isThere && html`<${Inside} field=${field} value=${value} title=${title} onChange=${onChange} />`}
       <div class="acts">${(!isThere || (!isRequired && !onRemove) || none === null) && html`<${Button} label=${`${action} ${title}`} onClick=${toggle}>${action}<//>`}${controls}</div></fieldset>`;
   } else if (kind === "choice") {
@@ -132,7 +138,7 @@ function Part({ name, field, value, onChange, onRemove, tools }) {
       const number = read(words) ?? none;
       onChange(number === none || isNumber(number) ? number : new Draft(words, "This is not a number."));
     });
-    input = labelled((given) => html`<input ...${given} ref=${(/** @type {HTMLInputElement | null} */ box) => box?.setCustomValidity(breach(schema, value))} inputmode=${schema.type === "integer" ? "numeric" : "decimal"} autocomplete="off" value=${text} placeholder=${placeholder} onInput=${change} />`);
+    input = labelled((given) => html`<input ...${given} inputmode=${schema.type === "integer" ? "numeric" : "decimal"} autocomplete="off" value=${text} placeholder=${placeholder} onInput=${change} />`);
   } else {
     const change = typed((words) => onChange((isMoment ? momentOf(words) : words) || (none === null || !isRequired || type ? none : "")));
     input = labelled((given) => (type
@@ -142,10 +148,19 @@ function Part({ name, field, value, onChange, onRemove, tools }) {
   return onRemove || tools ? html`<div class="part">${input}<div class="acts">${controls}</div></div>` : input;
 }
 
-/** Which limit of its schema a number breaks, in words. @param {any} schema @param {any} value */
+/** Whether it is a whole number, by its digits: 1.5e1 is one. @param {any} number */
+function isWhole(number) {
+  const [, whole, rest, power] = /** @type {string[]} */ (/^-?(\d+)\.?(\d*)e?(.*)/i.exec(textOf(number)));
+  return (whole + rest).replace(/0+$/, "").length <= whole.length + Number(power);
+}
+
+/** Which limit of its schema a value breaks, in words. @param {any} schema @param {any} value */
 function breach(schema, value) {
-  const broken = isNumber(value) && BOUNDS.find(([key, breaks]) => isNumber(schema[key]) && breaks(Number(value), Number(schema[key])));
-  return broken ? `It has to be ${broken[2]} ${schema[broken[0]]}.` : "";
+  if (schema.type === "integer" && isNumber(value) && !isWhole(value)) return "It has to be a whole number.";
+  const [end, what] = isNumber(value) ? ["imum", "It has"] : Array.isArray(value) ? ["Items", "Its items have"] : typeof value === "string" ? ["Length", "Its characters have"] : [];
+  // Of a text each character counts once, whatever JavaScript has it as.
+  const broken = BOUNDS.find(([key, breaks]) => isNumber(schema[key + end]) && breaks(isNumber(value) ? Number(value) : [...value].length, Number(schema[key + end])));
+  return broken ? `${what} to be ${broken[2]} ${schema[broken[0] + end]}.` : "";
 }
 
 /** The items of a list, which can be added, moved and removed. @param {any} props */
