@@ -138,10 +138,22 @@ def test_a_gateway_that_restarts_is_one_quiet_line(context: BrowserContext, tmp_
         expect(page.get_by_role("heading", level=1, name="Overview")).to_be_visible()
         assert page.locator(".notice").count() == 0
         assert page.locator(".problem").count() == 0
+        # On a phone it is not in the menu alone.
+        lost = page.get_by_text("The gateway does not answer. Trying again …")
+        page.set_viewport_size(PHONE)  # pyright: ignore[reportArgumentType]
+        expect(page.get_by_role("link", name="Servers", exact=True)).to_be_hidden()
+        expect(lost).to_be_in_viewport()
+        visit.check_accessible()
+        page.get_by_role("button", name="Menu").click()
+        expect(page.get_by_role("link", name="Servers", exact=True)).to_be_visible()
+        expect(lost).to_be_visible()
+        page.get_by_role("button", name="Menu").click()
         write_config(config, {"one": toy(name="one"), "mistaken": {"comand": "x"}}, toolsets=["memory"])
         with serving(config, port):
             expect(status).to_be_visible()
             expect(page.get_by_role("link", name="mistaken")).to_be_visible()
+            # It takes no room while all is well.
+            assert page.evaluate("document.querySelector('.bar').offsetHeight") < 60
         assert visit.strangers == []
         # The browser itself says that it could not connect; the page says nothing.
         assert [each for each in visit.complaints if "ERR_" not in each and "Failed to load" not in each] == []
