@@ -443,6 +443,17 @@ def test_what_was_pasted_is_not_lost_without_a_question(context: BrowserContext,
         expect(page.get_by_role("heading", level=1, name="Servers")).to_be_visible()
 
 
+def test_a_few_names_stand_for_many(context: BrowserContext, url: str, folder: Path) -> None:
+    """Of servers that were added at once the first are named, and how many others there are."""
+    many = {name: {**toy(name=name), "enabled": False} for name in (f"extra{number}" for number in range(40))}
+    with visiting(context, url) as visit:
+        page = visit.open("add")
+        page.get_by_label("A snippet of any client or README").fill(json.dumps({"mcpServers": many}))
+        page.get_by_role("button", name="Add 40 servers").click()
+        expect(page.locator(".notice")).to_contain_text("Added extra0, extra1, extra2 and 37 more.")
+        assert many.keys() <= entries(folder).keys()
+
+
 def test_nothing_is_asked_once_it_is_added(context: BrowserContext, url: str) -> None:
     """Also where the page is drawn anew before the browser tells that the address is another one."""
     with visiting(context, url) as visit:

@@ -4,6 +4,7 @@ import { ask, part, post, withQuery } from "../parts/api.js";
 import { bindTo, typed } from "../parts/bind.js";
 import { useResource } from "../parts/live.js";
 import { go, isLinked, to, useLeaving } from "../parts/route.js";
+import { firstOf } from "../parts/rule_form.js";
 import { Button, Field, Find, Form, Loaded, Mark, Outside, Problem, Screen, Section, Table, Tabs, confirm, notify, plural, Unseen } from "../parts/ui.js";
 
 const TYPING = 350;
@@ -28,7 +29,7 @@ async function add(path, body, letGo) {
   const { added } = await post(path, body);
   const names = added.map((/** @type {any} */ row) => row.name);
   letGo?.();
-  notify(names.length ? `Added ${names.join(", ")}.` : "Nothing was new.");
+  notify(names.length ? `Added ${firstOf(names, 3)}.` : "Nothing was new.");
   go(names.length === 1 ? to(["servers", names[0]]) : "#/servers");
 }
 
