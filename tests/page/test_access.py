@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, Route, expect
 
 from harness import toy
 from page import PHONE, Visit, gateway, pegboard, rest, visiting
@@ -121,6 +121,23 @@ def test_a_token_is_made_and_shown_once(context: BrowserContext, url: str) -> No
             "inFlight": 4,
         }
         assert is_let_in(url, token)
+
+
+def test_names_of_servers_are_said_once_they_are_known(context: BrowserContext, url: str) -> None:
+    """While they are read nothing is said of them, and nothing else is in their place."""
+    with visiting(context, url) as visit:
+        held: list[Route] = []
+
+        def hold(route: Route) -> None:
+            held.append(route)
+
+        visit.page.route("**/api/servers", hold)
+        page = visit.open("access?tab=add")
+        hint = field(page, "Servers").locator("..").locator("small")
+        expect(hint).to_have_text("With commas. Empty: all.")
+        for route in held:
+            route.continue_()
+        expect(hint).to_have_text("With commas. Empty: all of one, zwei.")
 
 
 def test_a_token_is_copied_where_pages_have_no_clipboard(context: BrowserContext, url: str) -> None:

@@ -3,16 +3,16 @@ import { html } from "./html.js";
 import { useResource } from "./live.js";
 import { Button, Field, Form } from "./ui.js";
 
-// Behind a hint that ends with "of" stand the names that there are.
+// Where all are meant, behind the hint stand the names that there are.
 const FIELDS = [
   ["name", "Name"],
   ["expires", "Expires", "Such as 30d, 2027-01-01 or never. A new one: never."],
-  ["servers", "Servers", "With commas. Empty: all of "],
+  ["servers", "Servers", "With commas. Empty: all"],
 ];
 const LIMITS = [
   ["allow", "Only these tools", "Such as github__get_*"],
   ["deny", "Not these tools", "Such as *__delete_*"],
-  ["toolsets", "Pegboard's own tools", "With commas. Empty: all of "],
+  ["toolsets", "Pegboard's own tools", "With commas. Empty: all"],
   ["boards", "Shared boards", "Whose loaded tools it shares. Empty: none."],
   ["namespaces", "Namespaces of memory", "Empty: all."],
   ["rate", "Rate of calls", "Such as 60/m"],
@@ -37,8 +37,9 @@ export const firstOf = (names, most = 50) => names.slice(0, most).join(", ") + (
 /** @param {{token?: any, toolsets: string[], onSave: (body: any) => Promise<any>}} props */
 export function RuleForm({ token, toolsets, onSave }) {
   const old = { name: token?.name, ...token?.rule, ...token?.rule.tools };
-  const servers = (useResource("servers").data?.servers ?? []).map((row) => row.name);
-  const known = /** @type {Record<string, string>} */ ({ servers: firstOf(servers), toolsets: firstOf(toolsets) });
+  const servers = useResource("servers").data?.servers.map((row) => row.name);
+  const all = (/** @type {string[] | undefined} */ names) => (names?.[0] ? ` of ${firstOf(names)}.` : ".");
+  const known = /** @type {Record<string, string>} */ ({ servers: all(servers), toolsets: all(toolsets) });
   const save = (/** @type {any} */ event) => {
     const given = new FormData(event.currentTarget.form);
     /** @type {any} */
