@@ -103,6 +103,25 @@ def test_a_server_is_switched_and_removed_and_comes_back(context: BrowserContext
         expect(page.get_by_text(re.compile(r"one has \d+ tools"))).to_be_visible()
 
 
+def test_a_server_is_brought_back_at_its_address(context: BrowserContext, url: str, folder: Path) -> None:
+    """Also when the notice is gone; once nothing is kept of it, the gateway says so."""
+    before = (folder / "pegboard.json").read_bytes()
+    with visiting(context, url) as visit:
+        page = visit.open("servers/one")
+        choose(page, "one", "Remove")
+        page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+        expect(page.get_by_text("There is no server of this name now.")).to_be_visible()
+        page.reload()
+        visit.check_accessible()
+        page.get_by_role("button", name="Bring it back").click()
+        expect(page.get_by_role("button", name="More for one")).to_be_visible()
+        assert (folder / "pegboard.json").read_bytes() == before
+        page = visit.open("servers/never")
+        page.get_by_role("button", name="Bring it back").click()
+        expect(page.get_by_role("alert")).to_contain_text("it is kept for ten minutes")
+        visit.complaints.clear()  # The browser says by itself that answers were 404.
+
+
 def test_the_menu_is_used_by_keyboard(context: BrowserContext, url: str) -> None:
     """Arrows move in it, Escape closes it, and the focus is back at its button."""
     with visiting(context, url) as visit:
@@ -318,10 +337,10 @@ def test_what_an_action_said_is_left_behind(context: BrowserContext, url: str) -
         visit.open("servers/one")
         choose(page, "one", "Remove")
         page.get_by_role("dialog").get_by_role("button", name="Remove").click()
-        expect(page.get_by_role("heading", level=1, name="Servers")).to_be_visible()
+        expect(page.get_by_role("button", name="Bring it back")).to_be_visible()
         visit.complaints.clear()  # Its own address is 404 from then on.
         page.get_by_role("button", name="Undo").click()
-        expect(row(page, "one")).to_be_visible()
+        expect(page.get_by_role("button", name="More for one")).to_be_visible()
 
 
 def test_what_a_server_writes_and_is_asked_is_shown(context: BrowserContext, url: str) -> None:

@@ -165,7 +165,7 @@ def test_addresses_typed_by_hand_bring_out_nothing(context: BrowserContext, guar
     for tab in ("Config", "Log"):
         expect(page.get_by_role("link", name=tab, exact=True)).to_have_count(0)
     visit.open("add")
-    expect(page.get_by_text("Only admins add servers to this gateway.")).to_be_visible()
+    expect(page.get_by_text("Only admins add servers.")).to_be_visible()
     expect(page.get_by_role("textbox")).to_have_count(0)
     page.close()
 

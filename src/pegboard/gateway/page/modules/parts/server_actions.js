@@ -2,18 +2,19 @@
 import { html, useState } from "./html.js";
 import { ask, post, remove, serverPath } from "./api.js";
 import { Login, signOut } from "./login.js";
-import { go, to } from "./route.js";
 import { Button, Menu, confirm, copyText, notify, plural, Unseen } from "./ui.js";
 
 /** @param {string} name @param {boolean} enabled */
 export const switchServer = (name, enabled) => post(serverPath(name, enabled ? "/enable" : "/disable"));
 
+/** Put back what was removed lately: where nothing is kept of it any more, REST says so. @param {string} name */
+export const restoreServer = (name) => post(serverPath(name, "/restore"));
+
 /** Take a server out of the config; for a while that can be undone. @param {string} name */
 export async function removeServer(name) {
-  if (!await confirm(`Remove ${name}?`, "Its entry leaves the config. You can undo that for ten minutes.", "Remove")) return;
+  if (!await confirm(`Remove ${name}?`, "Its entry leaves the config. Its address can bring it back for ten minutes.", "Remove")) return;
   await remove(serverPath(name));
-  if (location.hash.startsWith(to(["servers", name]))) go(to(["servers"]));
-  notify(`${name} was removed.`, "Undo", () => post(serverPath(name, "/restore")));
+  notify(`${name} was removed.`, "Undo", () => restoreServer(name));
 }
 
 /** @param {string} name @param {"refresh" | "restart"} what */

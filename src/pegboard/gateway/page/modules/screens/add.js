@@ -14,7 +14,7 @@ const OUTCOMES = /** @type {Record<string, [string, string]>} */ ({ new: ["new",
 export default function Add({ query, self }) {
   const ways = [["paste", "Paste"], ["form", "Fill in"], ["registry", "Registry"], ...(self.kind === "local" ? [["import", "From your clients"]] : [])];
   const way = ways.some(([each]) => each === query.way) ? query.way : "paste";
-  if (!self.admin) return html`<${Screen} title="Add a server"><p>Only admins add servers to this gateway.</p><//>`;
+  if (!self.admin) return html`<${Screen} title="Add a server"><p>Only admins add servers.</p><//>`;
   return html`<${Screen} title="Add a server">
     <${Tabs} label="Ways to add a server" at=${way} tabs=${ways.map(([each, words]) => [each, words, to(["add"], { way: each })])} />
     ${way === "form" ? html`<${FillIn} />` : way === "registry" ? html`<${Registry} query=${query} />` : way === "import" ? html`<${Import} />` : html`<${Paste} />`}

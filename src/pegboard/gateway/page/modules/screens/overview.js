@@ -90,7 +90,7 @@ function Start({ self }) {
   const ways = [
     ["Take over what you have", servers.length ? `${plural(servers.length, "server")} found in ${clients.join(", ")}.` : "Servers of other clients on this machine.", servers.length ? "Look at them" : "Look for servers", "import"],
     ["Paste a snippet", "From any README or client, in any form.", "Paste", "paste"],
-    ["Search the registry", "Servers that their authors have published.", "Search", "registry"],
+    ["Search the registry", "Servers that their authors published.", "Search", "registry"],
     CONNECT,
   ];
   const first = servers.length ? "import" : "paste";

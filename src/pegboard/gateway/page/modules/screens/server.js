@@ -5,7 +5,7 @@ import { typed } from "../parts/bind.js";
 import { isObject } from "../parts/exact_json.js";
 import { useFacts, useResource } from "../parts/live.js";
 import { to, useLeaving } from "../parts/route.js";
-import { ServerActions, discover, switchServer } from "../parts/server_actions.js";
+import { ServerActions, discover, restoreServer, switchServer } from "../parts/server_actions.js";
 import { permit } from "../parts/tool_actions.js";
 import { speaks, useReason } from "./servers.js";
 import { CallsOf } from "./calls.js";
@@ -21,7 +21,7 @@ export default function Server({ parts, query, self }) {
   const tabs = [["tools", "Tools"], ["offers", "Prompts and resources"], ...(self.admin ? [["config", "Config"], ["log", "Log"]] : []), ["calls", "Calls"]];
   const tab = tabs.some(([each]) => each === query.tab) ? query.tab : "tools";
   const actions = server.data && html`<${ServerActions} server=${server.data} self=${self} wide />`;
-  if (server.error?.status === 404) return html`<${Screen} title=${name}><p>There is no server of this name now.</p><p><a class="button" href=${to(["servers"])}>All servers</a></p><//>`;
+  if (server.error?.status === 404) return html`<${Screen} title=${name}><p>There is no server of this name now.</p><p class="acts"><a class="button" href="#/servers">All servers</a>${self.admin && html`<${Button} onClick=${() => restoreServer(name)}>Bring it back<//>`}</p><//>`;
   return html`<${Screen} title=${name} actions=${actions}><${Loaded} of=${server}>${(data) => html`
     <p class="faint"><${State} state=${data.state} signsIn=${Boolean(data.needsLogin)} /> · ${speaks(data)}${data.latencyMs != null && ` · ${millis(data.latencyMs)}`}${data.lastSeen && html` · last seen <${Time} at=${data.lastSeen} />`}</p>
     <${Trouble} data=${data} self=${self} />
