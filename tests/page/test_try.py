@@ -1,5 +1,8 @@
 """Trying a tool at the page: a form from its schema and the same as JSON, the call while it runs, what its server asks,
-and what it gives. What a server really received is read from the bytes that came to it."""
+and what it gives. What a server really received is read from the bytes that came to it.
+
+It is long because every test of it tries tools of the same gateway, which takes long to start.
+"""
 
 from __future__ import annotations
 
