@@ -10,8 +10,8 @@ from pegboard.servers.gathered_bytes import GatheredBytes
 
 # Fields that mean something, and rows of empty lines, each in one step: all other lines are passed over in C.
 _MEANT = re.compile(rb"^(?:(data|event|id|retry)(?::[ ]?([^\n]*+))?(?=\n)|\n++)", re.MULTILINE)
-# What a line costs beside its bytes: a million empty ones are not nothing.
-_PER_LINE = 64
+# What a line costs beside its bytes: to put a million empty ones together holds everybody up.
+_PER_LINE = 256
 _FIELD = re.compile(rb"(data|event|id|retry)(?::[ ]?|\Z)")
 _BOM = b"\xef\xbb\xbf"
 # A line with so many bytes shows which field it is; what is none has no name.
