@@ -1,7 +1,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-WORKERS ?= 6
+WORKERS ?= 4
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 .PHONY: help serve page set-up test test-long test-clients quick lint types check mutants conformance bench bench-search bench-memory bench-tasks bench-sign-in bench-page bench-gateways docs docs-serve screenshots clean

@@ -30,7 +30,7 @@ MAX_PARKED = 4096
 # How long the outcome of a call is kept that came to its end while it was parked.
 _KEPT = 60.0
 # Questions asked at the same time go out together.
-_TOGETHER = 0.02
+_TOGETHER = 0.05
 _MAX_BACKLOG = 256
 _MAX_REASONS = 1024
 _ASKABLE = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
