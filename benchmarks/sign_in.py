@@ -40,7 +40,7 @@ CALLS = 64
 PROCESSES = 8
 INSTANCES = 3
 # What one program is given for one figure.
-PATIENCE = 150.0
+PATIENCE = 300.0
 # A stream is open by then.
 SETTLED = 0.5
 Numbers = dict[str, Any]
