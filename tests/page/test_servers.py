@@ -56,7 +56,7 @@ def row(page: Page, name: str) -> Any:
 
 def choose(page: Page, name: str, words: str) -> None:
     """An entry of a server's menu."""
-    page.get_by_role("button", name=f"More for {name}").click()
+    page.get_by_role("button", name=f"More for {name}", exact=True).click()
     page.get_by_role("menuitem", name=words, exact=True).click()
 
 
