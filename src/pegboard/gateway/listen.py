@@ -51,8 +51,8 @@ def listen_on(host: str, port: int, config: str | None = None) -> socket.socket:
 
 
 def listen_on_twin(listener: socket.socket, config: str | None = None) -> socket.socket | None:
-    """The same port at the other loopback address, if there is one: browsers take `localhost` for either, so whoever
-    has the other one has pages of the same origin as ours. `PortInUseError` if somebody has it."""
+    """Dual stack: the same port at the other loopback address, if there is one. Browsers take `localhost` for either,
+    so whoever has the other one has pages of the same origin as ours. `PortInUseError` if somebody has it."""
     host, port = listener.getsockname()[:2]
     if (twin := _TWINS.get(host)) is None:
         return None

@@ -1,5 +1,5 @@
-// Another site can lead here between the two clicks of a double click, or lay its window over this one and take it
-// away: the second click would meet a button that nobody has seen.
+// Double-clickjacking: another site can lead here between the two clicks of a double click, or lay its window over this
+// one and take it away. The second click would meet a button that nobody has seen.
 
 // Milliseconds: more than there are between two clicks, and enough to see that this is another page.
 const PAUSE = 800;
